@@ -36,6 +36,9 @@ TENSORS = ("input_shapes", "input_dtypes", "output_shapes", "output_dtypes")
 STREAMING = ("elementwise", "cast", "copy")
 """Classes whose kernels do nothing but read and write: what they reach is what the memory gives."""
 
+ON_LISTS = ("Foreach", "aten::_foreach_")
+"""Operator types of kernels on lists of tensors begin so."""
+
 LONG_ENOUGH_NS = 20_000
 """A kernel that says something about bandwidth: start and end take 2 to 14 us (measured on two real exports)."""
 
@@ -90,6 +93,12 @@ class StepKernels:
     def firsts(self) -> np.ndarray:
         """The row of the first kernel of each signature, by signature."""
         return np.unique(self.frame["signature"].to_numpy(), return_index=True)[1]
+
+    @cached_property
+    def goes_on(self) -> np.ndarray:
+        """Which kernels go on with the call of the kernel before: operators on lists of tensors launch several on GPUs,
+        of which the first one has the tensors of all."""
+        return _goes_on(self.frame, self.begins)
 
     @cached_property
     def kernel_ns(self) -> float:
@@ -175,10 +184,10 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame["row"], frame["work"] = rows, own.index.to_numpy()
     frame["operator_class"] = own["operator_class"].to_numpy()
     frame["end_ns"] = own["end_ns"].to_numpy()
-    frame["bytes"] = moved_bytes(frame)
+    begins = _begins(frame, windows)
+    frame["bytes"] = _shared(moved_bytes(frame).to_numpy(), frame["duration_ns"].to_numpy(), _goes_on(frame, begins))
     frame["signature"] = frame.groupby(list(SIGNATURE), observed=True, sort=False).ngroup()
     wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
-    begins = _begins(frame, windows)
     breaks = begins | _behind_collectives(frame, device[device["communication"]])
     return StepKernels(frame, begins, breaks, len(windows), wall)
 
@@ -188,6 +197,29 @@ def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
     step = np.searchsorted(windows["start_ns"].to_numpy(), frame["start_ns"].to_numpy(), side="right")
     changed = np.concatenate([[True], (streams[1:] != streams[:-1]) | (step[1:] != step[:-1])])
     return np.asarray(changed[: len(frame)], dtype=np.bool_)
+
+
+def _goes_on(frame: pd.DataFrame, begins: np.ndarray) -> np.ndarray:
+    kinds = frame["type"].cat
+    on_lists = np.array([str(name).startswith(ON_LISTS) for name in kinds.categories] + [False])[kinds.codes]
+    told = ((frame["input_shapes"] != "") | (frame["output_shapes"] != "")).to_numpy()
+    if not (on_lists & ~told).any():
+        return np.zeros(len(frame), dtype=np.bool_)
+    same = np.concatenate([[False], kinds.codes.to_numpy()[1:] == kinds.codes.to_numpy()[:-1]])
+    may = on_lists & ~told & same & ~begins
+    first = np.maximum.accumulate(np.where(may, 0, np.arange(len(frame))))
+    return np.asarray(may & told[first], dtype=np.bool_)
+
+
+def _shared(moved: np.ndarray, took: np.ndarray, goes_on: np.ndarray) -> np.ndarray:
+    """Bytes of each kernel, where the first one of a call has those of all: they share them by their time."""
+    if not goes_on.any():
+        return moved
+    call = np.cumsum(~goes_on) - 1
+    first, several = np.flatnonzero(~goes_on), np.bincount(call) > 1
+    whole, ns = moved[first].astype(np.float64), np.maximum(np.bincount(call, took), 1.0)
+    parts = np.where(whole[call] < 0, -1.0, whole[call] * took / ns[call])
+    return np.where(several[call], np.round(parts), moved).astype(np.int64)
 
 
 def _behind_collectives(frame: pd.DataFrame, collectives: pd.DataFrame) -> np.ndarray:

@@ -63,7 +63,12 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None, elsewher
     nodes = nodes or nodes_of(kernels)
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
     sequence = Kernels(
-        signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
+        signature,
+        nodes.nodes,
+        nodes.backward,
+        group=np.cumsum(kernels.breaks),
+        part=np.cumsum(kernels.begins),
+        goes_on=kernels.goes_on,
     )
     sought = [computation for computation in computations() if computation.on_gpus or not nodes.on_gpu]
     return _summary(kernels, _with_forward(search(sequence, sought, elsewhere)))

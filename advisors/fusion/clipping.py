@@ -16,7 +16,7 @@ import numpy.typing as npt
 from advisor_core.api.facts import Facts, fact
 from advisors.fusion.dataflow import Key, Node
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
-from advisors.step_kernels import StepKernels, step_kernels
+from advisors.step_kernels import ON_LISTS, StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -175,7 +175,7 @@ def _ends(nodes: Sequence[Node], kinds: _Kinds, own: Ints, place: int) -> bool:
     while behind < len(own) and kinds.number[own[behind]]:
         behind += 1
     return behind == len(own) or not (
-        nodes[own[behind]].operator.startswith("Foreach") and nodes[own[behind]].operation in ("lerp", "foreach_add")
+        nodes[own[behind]].operator.startswith(ON_LISTS) and nodes[own[behind]].operation in ("lerp", "foreach_add")
     )
 
 

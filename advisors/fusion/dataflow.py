@@ -16,6 +16,7 @@ from typing import Any
 from advisor_core.api.facts import Shape, elements, shapes_of
 from advisors.fusion.computations import Vocabulary
 from advisors.fusion.expressions import Expression
+from advisors.step_kernels import ON_LISTS
 
 REACH = 48
 """So many kernels before and behind a kernel are searched: the longest computation has 20, and the kernels of other
@@ -96,7 +97,7 @@ def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
     creates = operation in words.creating
     reads = () if creates else _tensors(str(kernel["input_shapes"]), str(kernel["input_dtypes"]))
     writes = _tensors(str(kernel["output_shapes"]), str(kernel["output_dtypes"]))
-    if operator.startswith("Foreach") and writes:
+    if operator.startswith(ON_LISTS) and writes:
         # It reads one list of tensors after the other: the first of each list stands for it.
         reads, writes = reads[:: len(writes)], writes[:1]
     views = operator.startswith(OF_PYTORCH)

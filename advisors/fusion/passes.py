@@ -20,7 +20,7 @@ from advisors.fusion.dataflow import Node
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-GRADIENT = re.compile(r"(?!Foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*", re.I | re.S)
+GRADIENT = re.compile(r"(?!Foreach|aten::_foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*", re.I | re.S)
 """Words of Ascend's operator types and, behind them, of the kernels of PyTorch, cuDNN and Flash Attention for GPUs."""
 
 PRODUCTS = ("matmul", "batched_matmul")

@@ -36,13 +36,20 @@ AROUND = 4 * BESIDE
 class Kernels:
     """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`. A computation
     does not reach from one ``group`` into another; one that reaches across collectives stays in its ``part``, a stream
-    of a step."""
+    of a step. ``goes_on``: which go on with the call of the kernel before, and belong to what that belongs to."""
 
     signature: Ints
     nodes: Sequence[Node]
     backward: Bools
     group: Ints
     part: Ints
+    goes_on: Bools
+
+    def calls(self) -> Kernels:
+        """The first kernel of each call alone."""
+        first = ~self.goes_on
+        return Kernels(self.signature[first], self.nodes, self.backward[first], self.group[first], self.part[first],
+            self.goes_on[first])  # fmt: skip
 
     def within(self, computation: Computation) -> Ints:
         """The groups that the computation stays in, by number."""
@@ -58,6 +65,15 @@ def search(
 ) -> list[tuple[Computation, Ints]]:
     """The computations and their kernels; a kernel belongs to one computation at most, and one of those ``elsewhere``
     to none: of several ways to read an expression the nearest holds that has none of them."""
+    if kernels.goes_on.any():
+        call_of = np.cumsum(~kernels.goes_on) - 1
+        order, starts = np.arange(len(call_of)), np.flatnonzero(~kernels.goes_on)
+        ends = np.append(starts[1:], len(call_of))
+        found = search(kernels.calls(), computations, None if elsewhere is None else np.unique(call_of[elsewhere]))
+        return [
+            (computation, np.concatenate([order[starts[call] : ends[call]] for call in members]))
+            for computation, members in found
+        ]
     barred = np.zeros(len(kernels.signature), dtype=np.bool_)
     if elsewhere is not None:
         barred[elsewhere] = True

@@ -49,7 +49,8 @@ def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool, appends: boo
     the chain; as it stands outside of the chain, that is in its narrowest dtype, unless it is ``wide``. 0: the inputs
     of the chain and its last output, each once; or, where it ``appends`` a tensor to another of as many axes, that
     tensor, read and written."""
-    last_outputs = chain[-1].outputs
+    # What goes on with the call of the kernel before has no tensors of its own.
+    last_outputs = next((kernel.outputs for kernel in reversed(chain) if kernel.inputs or kernel.outputs), ())
     if any(size < 0 for _, size in last_outputs) or not last_outputs:
         return -1
     if appends:

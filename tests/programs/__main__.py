@@ -85,8 +85,10 @@ and no results, and kernels that read views where they lie. Blind, the programs 
 forms have a copy that GPUs do not make), 104 of 104 rotary embeddings, 96 of 98 SwiGLU, 9 of 9 losses, forward, and 5
 false names. Mended since, they have 177, 104, 98 and 9 and no false name; backward 69 of 69 RMSNorms and SwiGLU, and 36
 of 46 rotary embeddings. Of the others 2 of 324 rotary embeddings are false, 13 of 16 GeGLU and 239 of 241 SwiGLU are
-found. Routers, permutes, the divided loss and writes into caches are not looked for there; operators on lists of
-tensors have no shapes, so that Adam and clipped gradients in that form are not found. The tables below tell the rest.
+found. Routers, permutes, the divided loss and writes into caches are not looked for there. Operators on lists of
+tensors record a list of shapes for each list, and no types; those are inferred from the gradients before them. In the
+first run in which they were read, Adam (0 before) and clipping (3 before) were found in 10 of 10 programs held back.
+The tables below tell the rest.
 
 LayerNorm written out occurs in none of the programs. Its forms are those of five small models that were written for it
 and recorded in the same way.

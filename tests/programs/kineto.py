@@ -61,6 +61,9 @@ KERNELS_OF = {"native_layer_norm_backward": 2, "embedding_dense_backward": 3, "t
     "sort": 2, "_flash_attention_backward": 3, "cudnn_convolution": 1, "nonzero": 3, "cumsum": 2}  # fmt: skip
 """Operators that launch several kernels."""
 
+LISTS = {"_foreach_addcmul": 3, "_foreach_addcdiv": 3, "_foreach_lerp": 2, "_foreach_copy": 2}
+"""Lists of tensors that operators read; of others one, and one more where the overload says so."""
+
 NO_KERNEL = frozenset(
     {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense", "resize_"}
 )
@@ -180,6 +183,14 @@ def _listed(tensors: Sequence[Entry], after: Mapping[str, Any]) -> dict[str, Any
     }
 
 
+def _lists(tensors: Sequence[Entry], name: str, overload: str) -> dict[str, Any]:
+    """Of an operator on several lists of tensors, as many in each."""
+    lists = LISTS.get(name, 1) + (overload == "List")
+    length = len(tensors) // lists
+    parts = [_listed(tensors[first : first + length], {}) for first in range(0, lists * length, length)]
+    return {key: [part[key][0] for part in parts] for key in parts[0]}
+
+
 def trace(records: Sequence[Mapping[str, Any]], *, on_cpu: bool) -> Trace:
     """The trace of the operators of a stream, in one step."""
     made = Trace()
@@ -245,7 +256,7 @@ def _calls(record: Mapping[str, Any], name: str, base: str) -> Iterator[tuple[li
         )
         yield names, given, moved, KERNELS_OF["_index_put_impl_"] if put else 1
     elif base.startswith(("_foreach", "_fused_adam")):
-        yield [f"aten::{name}"], _listed(reads, {}), moved, 2
+        yield [f"aten::{name}"], _lists(reads, base, record["ov"]), moved, 2
     elif name.startswith("fusion_attention"):
         backward = name.endswith("_grad")
         operator = "_flash_attention_backward" if backward else "_flash_attention_forward"

@@ -17,7 +17,7 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
-from advisor_core.loaders.kineto.results import Tensors, tensors, with_types_of_lists
+from advisor_core.loaders.kineto.results import Tensors, tensors, with_types_of_lists, works_on_lists
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.nesting import enclosing_of
 
@@ -131,8 +131,9 @@ def kernels(tasks: Device, host: Host | None, operations: pd.Series) -> pd.DataF
 
 def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Series]:
     """Shapes and types of the tensors of kernels that do what their operator is: its inputs (those of a product as its
-    two operands) and, of the kernel that takes longest of those of one call, its result. Made once per distinct
-    kernel, operator and inputs."""
+    two operands) and, of the kernel that takes longest of those of one call, its result. A call on lists of tensors
+    launches as many kernels as it takes: the first one stands for all. Made once per distinct kernel, operator and
+    inputs."""
     rows = np.maximum(operator, 0)
     names = ("shapes", "dtypes", "strides", "values")
     calls = pd.DataFrame(
@@ -141,18 +142,22 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
             "type": frame["type"].astype(str),
             "operator": host.names(operator),
             "main": _main(frame, operator),
+            "goes_on": _goes_on(frame, operator),
             **{name: host.columns[name][rows] for name in names},
         }
     )
     numbers = calls.groupby(list(calls), sort=False).ngroup().to_numpy()
     texts = {name: list(host.interners[name]) for name in names}
     found = []
-    for kernel, kind, name, main, *codes in calls.drop_duplicates().itertuples(index=False, name=None):
-        if kind != name or (name in words.PRODUCTS and not words.multiplies(kernel)):
+    for kernel, kind, name, main, goes_on, *codes in calls.drop_duplicates().itertuples(index=False, name=None):
+        if goes_on or kind != name or (name in words.PRODUCTS and not words.multiplies(kernel)):
             found.append(Tensors())
             continue
         tensors_of_kernel = tensors(name, *(str(texts[of][code]) for of, code in zip(names, codes, strict=True)))
-        found.append(tensors_of_kernel if main else tensors_of_kernel._replace(output_shapes="", output_dtypes=""))
+        stands_for_it = main or works_on_lists(name)
+        found.append(
+            tensors_of_kernel if stands_for_it else tensors_of_kernel._replace(output_shapes="", output_dtypes="")
+        )
     per_kernel = np.array(found, object).reshape(-1, len(Tensors._fields))[numbers]
     columns = {name: per_kernel[:, place] for place, name in enumerate(Tensors._fields)}
     typed = with_types_of_lists(frame[["type", "stream", "start_ns"]].assign(**columns))
@@ -173,6 +178,17 @@ def _main(frame: pd.DataFrame, operator: Int64Array) -> npt.NDArray[np.bool_]:
     longest = took == pd.Series(took).groupby(operator).transform("max").to_numpy()
     once = calls.groupby(["call", "kernel"])["took"].transform("size").to_numpy() == 1
     return np.asarray(alone | (longest & once))
+
+
+def _goes_on(frame: pd.DataFrame, operator: Int64Array) -> npt.NDArray[np.bool_]:
+    """Marks the kernels of a call on lists of tensors behind the first one."""
+    of_lists = frame["type"].isin([name for name in frame["type"].cat.categories if works_on_lists(str(name))])
+    rows = np.flatnonzero(of_lists.to_numpy() & (operator >= 0))
+    in_order = rows[np.lexsort((frame["start_ns"].to_numpy()[rows], operator[rows]))]
+    later = np.concatenate([[False], np.diff(operator[in_order]) == 0])[: len(rows)]
+    goes_on = np.zeros(len(frame), np.bool_)
+    goes_on[in_order[later]] = True
+    return goes_on
 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:

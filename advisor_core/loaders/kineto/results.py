@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,14 +39,14 @@ class Tensors(NamedTuple):
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of a call. ``shapes``: None for what is no tensor; ``read``: with one element in place of an axis
-    along which the tensor is only repeated; ``values``: texts, '' for what is none or was not recorded; ``parts``: the
-    tensors of the list that the first input is."""
+    along which the tensor is only repeated; ``values``: texts, '' for what is none or was not recorded; ``lists``: the
+    tensors of each input that is a list of some."""
 
     shapes: list[Shape | None]
     read: list[Shape | None]
     dtypes: list[str]
     values: list[str]
-    parts: list[Shape]
+    lists: list[list[Shape]]
 
     def tensors(self) -> list[int]:
         """The places of the inputs that are tensors."""
@@ -75,6 +76,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return listed
     if name in words.RESULTS["joins"]:
         return _joined(given)
+    if name.startswith(words.RESULTS["on_lists"]):
+        return _of_lists(name.removeprefix(words.RESULTS["on_lists"]).rstrip("_"), given.lists)
     written = _result(name, given)
     if written is None or not written[1]:
         return listed
@@ -101,10 +104,13 @@ def inputs(shapes: str, dtypes: str, strides: str, values: str) -> Inputs:
         shape if shape is None or place >= len(steps) else _repeated(shape, steps[place])
         for place, shape in enumerate(parsed)
     ]
-    first = listed[0] if listed and isinstance(listed[0], list) else []
-    parts = [shape for item in first if isinstance(item, list) and (shape := _shape(item)) is not None]
+    lists = [
+        [shape for part in item if (shape := _shape(part)) is not None]
+        for item in listed
+        if isinstance(item, list) and any(isinstance(part, list) for part in item)
+    ]
     texts = [item if isinstance(item, str) else json.dumps(item) for item in words.items(values)]
-    return Inputs(parsed, read, types[: len(listed)], texts, parts)
+    return Inputs(parsed, read, types[: len(listed)], texts, lists)
 
 
 def _shape(item: Any) -> Shape | None:
@@ -227,7 +233,7 @@ def _widest(dtypes: set[str]) -> str:
 def _joined(given: Inputs) -> Tensors:
     """Of a list of tensors, whose type is not recorded."""
     axis = given.value(1)
-    parts = [part for part in given.parts if part != (0,)]
+    parts = [part for part in next(iter(given.lists), []) if part != (0,)]
     if not parts or not axis.lstrip("-").isdigit() or len({len(part) for part in parts}) > 1:
         return Tensors()
     rank = len(parts[0])
@@ -238,24 +244,46 @@ def _joined(given: Inputs) -> Tensors:
     return Tensors(_joined_texts([*parts]), "", _text(whole), "")
 
 
+def _of_lists(name: str, lists: list[list[Shape]]) -> Tensors:
+    """Of an operator on lists of tensors, whose types are not recorded; the tensors of one list behind those of
+    another."""
+    if not lists or any(len(one) != len(lists[0]) for one in lists):
+        return Tensors()
+    results = [() for _ in lists[0]] if name in words.RESULTS["numbers_of_lists"] else lists[0]
+    read = lists[1:] if name in words.RESULTS["copies_lists"] else [] if name in words.RESULTS["fills"] else lists
+    return Tensors(_joined_texts([shape for one in read for shape in one]), "", _joined_texts([*results]), "")
+
+
+def works_on_lists(operator: str) -> bool:
+    """Whether an operator of PyTorch is one on lists of tensors."""
+    return operator.removeprefix("aten::").startswith(words.RESULTS["on_lists"])
+
+
 def with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:
-    """Kernels with the type of what joins tensors, where it is not recorded: that of the kernel before it on its stream
-    which wrote the last tensor of the shape of one of the parts. Such a kernel wrote that part or one like it, so it is
-    inferred; '' where there is none. Columns as of the table, as texts."""
-    joins = frame["type"].isin([f"aten::{name}" for name in words.RESULTS["joins"]]) & (frame["output_shapes"] != "")
-    if not joins.any():
+    """Kernels with the type of what reads lists of tensors, where it is not recorded: that of the kernel before it on
+    its stream which wrote the last tensor of the shape of the largest part of which there is one. Such a kernel wrote
+    that part or one like it (a list that is joined or updated at once has one type), so it is inferred; '' where there
+    is none. Columns as of the table, as texts."""
+    operators = frame["type"].astype("category")
+    joins = [f"aten::{name}" for name in words.RESULTS["joins"]]
+    listing = [name for name in operators.cat.categories if name in joins or works_on_lists(str(name))]
+    untyped = operators.isin(listing) & (frame["input_shapes"] != "")
+    if not untyped.any():
         return frame
     order = frame[["stream", "start_ns"]].astype("int64").assign(row=np.arange(len(frame)))
     wrote = order.assign(shape=frame["output_shapes"].astype(str), dtype=frame["output_dtypes"].astype(str))
     wrote = wrote[wrote["dtype"] != ""].sort_values("start_ns", kind="stable")
-    parts = order[joins.to_numpy()].assign(shape=frame.loc[joins, "input_shapes"].astype(str).str.split(";"))
-    parts = parts.explode("shape").sort_values("start_ns", kind="stable")
+    parts = order[untyped.to_numpy()].assign(shape=frame.loc[untyped, "input_shapes"].astype(str).str.split(";"))
+    parts = parts.explode("shape").drop_duplicates(["row", "shape"]).sort_values("start_ns", kind="stable")
     found = pd.merge_asof(parts, wrote.drop(columns="row"), on="start_ns", by=["stream", "shape"],
         allow_exact_matches=False)  # fmt: skip
-    dtype = found.dropna(subset="dtype").groupby("row")["dtype"].last()
+    found = found.dropna(subset="dtype")
+    size_of = {text: prod(map(int, text.split(","))) if text else 1 for text in found["shape"].unique()}
+    largest = found.assign(size=found["shape"].map(size_of)).sort_values("size", kind="stable").groupby("row")
+    dtype = largest["dtype"].last()
     rows = dtype.index.to_numpy()
-    counts = frame["input_shapes"].iloc[rows].astype(str).str.count(";").to_numpy() + 1
     told = {name: frame[name].to_numpy(dtype=object, copy=True) for name in ("input_dtypes", "output_dtypes")}
-    told["output_dtypes"][rows] = dtype.to_numpy(dtype=object)
-    told["input_dtypes"][rows] = [";".join([name] * count) for name, count in zip(dtype, counts, strict=True)]
+    for side in ("input", "output"):
+        counts = frame[f"{side}_shapes"].iloc[rows].astype(str).str.count(";").to_numpy() + 1
+        told[f"{side}_dtypes"][rows] = [";".join([name] * count) for name, count in zip(dtype, counts, strict=True)]
     return frame.assign(**told)

@@ -115,7 +115,9 @@ def test_what_was_absorbed_in_the_same_surroundings_is_absorbed_again(
     signature = np.array([kinds.index(one) for one in repeated], dtype=np.int64)
     backward = np.full(len(repeated), computed is RMS_BACK)
     together = np.zeros(len(repeated), dtype=np.int64)
-    sequence = Kernels(signature, [node(*one) for one in kinds], backward, together, together)
+    sequence = Kernels(
+        signature, [node(*one) for one in kinds], backward, together, together, np.zeros(len(kinds), dtype=np.bool_)
+    )
     with patch.object(searching, "AROUND", 0):
         fresh = search(sequence, computations())
     found = search(sequence, computations())
@@ -207,3 +209,11 @@ def test_bytes_of_a_fused_kernel_agree_with_following_each_tensor() -> None:
             written.append(out)
         assert traffic(chain, 0, wide=False) == sum(2 * n for n in read - set(written)) + 2 * written[-1]
         assert traffic(chain, 3, wide=True) == traffic(chain, 3, wide=False) == 3 * 2 * max(written)
+
+
+def test_kernels_that_go_on_with_a_call_belong_to_what_it_belongs_to() -> None:
+    signature = np.array([0, 1, 1, 2])
+    kernels = Kernels(signature, [], signature > 1, signature, signature, np.array([False, False, True, False]))
+    calls = kernels.calls()
+    assert calls.signature.tolist() == [0, 1, 2]
+    assert not calls.goes_on.any()

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-from advisor_core.loaders.kineto.results import tensors
+from advisor_core.loaders.kineto.results import Tensors, tensors, with_types_of_lists
 from tests.loaders.kineto.build import Recording
 
 HALF, FLOAT, SCALAR = "c10::BFloat16", "float", "Scalar"
@@ -82,3 +83,28 @@ def test_a_call_of_several_kernels_writes_once_and_joined_tensors_have_a_type(tm
     assert kernels["output_shapes"].tolist() == ["", "4,8", "4,16"]
     assert kernels["output_dtypes"].tolist() == ["", "BF16", "BF16"]
     assert kernels["input_dtypes"].tolist()[2] == "BF16;BF16"
+
+
+def test_operators_on_lists_read_one_list_after_the_other() -> None:
+    shapes = "[[[64, 32], [64]], [[64, 32], [64]], []]"
+    read = tensors("aten::_foreach_lerp_", shapes, '["TensorList", "TensorList", "Scalar"]')
+    assert read == Tensors("64,32;64;64,32;64", "", "64,32;64", "")
+    assert tensors("aten::_foreach_norm", "[[[64, 32], [64]], [], []]", '["TensorList", "Scalar", ""]') == Tensors(
+        "64,32;64", "", ";", ""
+    )
+
+
+def test_lists_take_the_type_of_what_wrote_their_largest_tensor() -> None:
+    frame = pd.DataFrame(
+        {
+            "type": ["aten::mm", "aten::sum", "aten::_foreach_mul_", "aten::_foreach_mul_"],
+            "stream": [7, 7, 7, 7],
+            "start_ns": [0, 10, 20, 30],
+            "input_shapes": ["64,8;8,32", "8,64", "64,32;64", ""],
+            "input_dtypes": ["BF16;BF16", "FLOAT", "", ""],
+            "output_shapes": ["64,32", "64", "64,32;64", ""],
+            "output_dtypes": ["BF16", "FLOAT", "", ""],
+        }
+    )
+    typed = with_types_of_lists(frame)
+    assert typed["input_dtypes"].tolist()[2:] == typed["output_dtypes"].tolist()[2:] == ["BF16;BF16", ""]
