@@ -256,7 +256,9 @@ def _calls(record: Mapping[str, Any], name: str, base: str) -> Iterator[tuple[li
         )
         yield names, given, moved, KERNELS_OF["_index_put_impl_"] if put else 1
     elif base.startswith(("_foreach", "_fused_adam")):
-        yield [f"aten::{name}"], _lists(reads, base, record["ov"]), moved, 2
+        given = _lists(reads, base, record["ov"])
+        written = record.get("out") or reads[: len(given["Input Dims"][0])]
+        yield [f"aten::{name}"], given, sum(map(_size, [*reads, *written])), 2
     elif name.startswith("fusion_attention"):
         backward = name.endswith("_grad")
         operator = "_flash_attention_backward" if backward else "_flash_attention_forward"
