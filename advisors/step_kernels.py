@@ -96,8 +96,8 @@ class StepKernels:
 
     @cached_property
     def goes_on(self) -> np.ndarray:
-        """Which kernels go on with the call of the kernel before: operators on lists of tensors launch several on GPUs,
-        of which the first one has the tensors of all."""
+        """Mask of the kernels that go on with the call of the kernel before: on GPUs, an operator on lists of tensors
+        launches several kernels, of which the first one has the tensors of all."""
         return _goes_on(self.frame, self.begins)
 
     @cached_property
@@ -202,13 +202,13 @@ def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
 def _goes_on(frame: pd.DataFrame, begins: np.ndarray) -> np.ndarray:
     kinds = frame["type"].cat
     on_lists = np.array([str(name).startswith(ON_LISTS) for name in kinds.categories] + [False])[kinds.codes]
-    told = ((frame["input_shapes"] != "") | (frame["output_shapes"] != "")).to_numpy()
-    if not (on_lists & ~told).any():
+    shaped = ((frame["input_shapes"] != "") | (frame["output_shapes"] != "")).to_numpy()
+    if not (on_lists & ~shaped).any():
         return np.zeros(len(frame), dtype=np.bool_)
     same = np.concatenate([[False], kinds.codes.to_numpy()[1:] == kinds.codes.to_numpy()[:-1]])
-    may = on_lists & ~told & same & ~begins
+    may = on_lists & ~shaped & same & ~begins
     first = np.maximum.accumulate(np.where(may, 0, np.arange(len(frame))))
-    return np.asarray(may & told[first], dtype=np.bool_)
+    return np.asarray(may & shaped[first], dtype=np.bool_)
 
 
 def _shared(moved: np.ndarray, took: np.ndarray, goes_on: np.ndarray) -> np.ndarray:

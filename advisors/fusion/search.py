@@ -36,7 +36,7 @@ AROUND = 4 * BESIDE
 class Kernels:
     """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`. A computation
     does not reach from one ``group`` into another; one that reaches across collectives stays in its ``part``, a stream
-    of a step. ``goes_on``: which go on with the call of the kernel before, and belong to what that belongs to."""
+    of a step. ``goes_on``: as of `StepKernels`; these belong to what the kernel before belongs to."""
 
     signature: Ints
     nodes: Sequence[Node]
@@ -67,13 +67,9 @@ def search(
     to none: of several ways to read an expression the nearest holds that has none of them."""
     if kernels.goes_on.any():
         call_of = np.cumsum(~kernels.goes_on) - 1
-        order, starts = np.arange(len(call_of)), np.flatnonzero(~kernels.goes_on)
-        ends = np.append(starts[1:], len(call_of))
-        found = search(kernels.calls(), computations, None if elsewhere is None else np.unique(call_of[elsewhere]))
-        return [
-            (computation, np.concatenate([order[starts[call] : ends[call]] for call in members]))
-            for computation, members in found
-        ]
+        kernels_of = np.split(np.arange(len(call_of)), np.flatnonzero(~kernels.goes_on)[1:])
+        of_calls = search(kernels.calls(), computations, None if elsewhere is None else call_of[elsewhere])
+        return [(computation, np.concatenate([kernels_of[call] for call in calls])) for computation, calls in of_calls]
     barred = np.zeros(len(kernels.signature), dtype=np.bool_)
     if elsewhere is not None:
         barred[elsewhere] = True

@@ -277,10 +277,10 @@ def with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:
     parts = parts.explode("shape").drop_duplicates(["row", "shape"]).sort_values("start_ns", kind="stable")
     found = pd.merge_asof(parts, wrote.drop(columns="row"), on="start_ns", by=["stream", "shape"],
         allow_exact_matches=False)  # fmt: skip
-    found = found.dropna(subset="dtype")
-    size_of = {text: prod(map(int, text.split(","))) if text else 1 for text in found["shape"].unique()}
-    largest = found.assign(size=found["shape"].map(size_of)).sort_values("size", kind="stable").groupby("row")
-    dtype = largest["dtype"].last()
+    typed = found.dropna(subset="dtype")
+    size_of = {text: prod(map(int, text.split(","))) if text else 1 for text in typed["shape"].unique()}
+    by_size = typed.assign(size=typed["shape"].map(size_of)).sort_values("size", kind="stable")
+    dtype = by_size.groupby("row")["dtype"].last()
     rows = dtype.index.to_numpy()
     told = {name: frame[name].to_numpy(dtype=object, copy=True) for name in ("input_dtypes", "output_dtypes")}
     for side in ("input", "output"):

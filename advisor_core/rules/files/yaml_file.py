@@ -34,7 +34,7 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _BEGINS = {*"+-.0123456789", *(word[:1] for word in _WORDS)}
-"""What any of the above begins with."""
+"""First characters of all the above."""
 _SINGLE_LETTERS = frozenset("yYnN")
 _READ_AS = {
     "bool": ("a boolean", "true or false, or "),
@@ -58,7 +58,7 @@ class _Composer(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[
 
 
 def plain_scalar(text: str) -> str | int | float | bool | None:
-    """What text without quotes stands for."""
+    """The value of a text without quotes."""
     if text[:1] not in _BEGINS:
         return text
     if text in _WORDS:
@@ -263,7 +263,7 @@ def _characters_to_refuse(lines: list[str], name: str) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the parts of a trusted file are."""
+    """The places of the parts of a trusted file."""
 
     text: str
     name: str

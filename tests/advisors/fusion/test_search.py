@@ -16,6 +16,7 @@ from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.dataflow import Node, Window, node_of
 from advisors.fusion.expressions import Expression, parse
 from advisors.fusion.match import ways
+from advisors.fusion.nodes import DESCRIBED
 from advisors.fusion.passes import backward_kernels
 from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, traffic
@@ -116,7 +117,7 @@ def test_what_was_absorbed_in_the_same_surroundings_is_absorbed_again(
     backward = np.full(len(repeated), computed is RMS_BACK)
     together = np.zeros(len(repeated), dtype=np.int64)
     sequence = Kernels(
-        signature, [node(*one) for one in kinds], backward, together, together, np.zeros(len(kinds), dtype=np.bool_)
+        signature, [node(*one) for one in kinds], backward, together, together, np.zeros(len(repeated), dtype=np.bool_)
     )
     with patch.object(searching, "AROUND", 0):
         fresh = search(sequence, computations())
@@ -212,8 +213,15 @@ def test_bytes_of_a_fused_kernel_agree_with_following_each_tensor() -> None:
 
 
 def test_kernels_that_go_on_with_a_call_belong_to_what_it_belongs_to() -> None:
-    signature = np.array([0, 1, 1, 2])
-    kernels = Kernels(signature, [], signature > 1, signature, signature, np.array([False, False, True, False]))
-    calls = kernels.calls()
-    assert calls.signature.tolist() == [0, 1, 2]
-    assert not calls.goes_on.any()
+    weights = ["64,32 FLOAT", "64 FLOAT"]
+    names = ["mul_", "lerp_", "mul_", "addcmul_", "sqrt", "div_", "add_", "addcdiv_"]
+    lists = [1, 2, 1, 3, 1, 1, 1, 3]
+    nodes = [node(f"aten::_foreach_{name}", weights * count, weights) for name, count in zip(names, lists, strict=True)]
+    nodes.append(node_of({"type": "aten::_foreach_mul_", **dict.fromkeys(DESCRIBED[1:], "")}, vocabulary()))
+    # Every call launches three kernels; the first has the tensors of all.
+    signature = np.array([one for call in range(8) for one in (call, 8, 8)])
+    together = np.zeros(len(signature), dtype=np.int64)
+    kernels = Kernels(signature, nodes, together > 0, together, together, signature == 8)
+    ((found, members),) = search(kernels, computations())
+    assert found.name == "optimizer_adam"
+    assert sorted(members.tolist()) == list(range(24))
