@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 2.0
 """Work that takes no longer is not reported: what is gone before it is read only flickers. Our choice."""
 
+_WRITING: Final = threading.Lock()
+"""Held while a line is written. A copy of the process, which reads ranks, is made between two lines: the thread that
+would give the lock back is not copied."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_WRITING.acquire, after_in_parent=_WRITING.release, after_in_child=_WRITING.release)
+
 _EVERY_S: Final = 0.25
 _MB: Final = 1e6
 _WIDTH: Final = 79
@@ -33,11 +41,10 @@ class Progress:
     def __init__(self, line: Callable[[str], None] = silent, *, terminal: bool = False) -> None:
         self._line = line
         self._terminal = terminal
-        self._lock = threading.Lock()
         self._shown = 0
 
     def __call__(self, text: str) -> None:
-        with self._lock:
+        with _WRITING:
             self._write("")
             self._line(with_urls(text))
 
@@ -47,8 +54,10 @@ class Progress:
         if not self._terminal:
             yield work
             return
+        from advisor_core.run.work import WATCHING
+
         ended = threading.Event()
-        watching = threading.Thread(target=self._watch, args=(work, ended), name="progress", daemon=True)
+        watching = threading.Thread(target=self._watch, args=(work, ended), name=WATCHING, daemon=True)
         watching.start()
         try:
             yield work
@@ -61,9 +70,9 @@ class Progress:
         wait = PATIENCE_S
         while not ended.wait(wait):
             wait = _EVERY_S
-            with self._lock:
+            with _WRITING:
                 self._write(estimate.line(work, time.monotonic()))
-        with self._lock:
+        with _WRITING:
             self._write("")
 
     def _write(self, text: str) -> None:

@@ -37,10 +37,11 @@ from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.request import Request
 from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
-from advisor_core.run.workers import Pool, Workers, usable_processors
+from advisor_core.run.workers import Pool, Workers, can_fork, usable_processors
 
 PARALLEL_BYTES = 64 << 20
-"""Below this much input a second process costs more (about half a second of imports) than it saves."""
+"""Below this much input a second process costs more (about half a second of imports) than it saves, unless it is a copy
+of the first."""
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
@@ -214,7 +215,7 @@ def _processes(sources: Sequence[RankInput], jobs: int | None) -> Workers:
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
-    if sum(source.bytes for source in sources) < PARALLEL_BYTES:
+    if not can_fork() and sum(source.bytes for source in sources) < PARALLEL_BYTES:
         return 1
     processors = usable_processors()
     return min(processors, most_processes(sources, available_bytes()) or processors)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from advisor_core.contracts.profile import RankInput
 
 Stage = Literal["find", "ranks", "job"]
 """Profiles are looked for; ranks are read and judged; they are put together."""
+
+WATCHING: Final = "progress"
+"""The name of the thread that looks. It has to be between two lines of its own while the process is copied."""
 
 
 class Work:

@@ -1,7 +1,8 @@
 """Processes for the ranks of a job: whatever is done for a rank is done where its tables are.
 
-The process that asks is one of them. A further one takes half a second of imports before it has read anything, in which
-the first is at work already.
+The process that asks is one of them. Where it can it forks the others, which then have all that it has imported, and
+the rules. Elsewhere a further one takes half a second of imports before it has read anything, in which the first is at
+work already.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import functools
 import os
 import signal
-from collections.abc import Callable
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from advisor_core.contracts.collector import spare_lasting_objects
 from advisor_core.contracts.profile import RankInput
 from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.remote.copies import forget_unfinished, listen_to_copies
+from advisor_core.run.work import WATCHING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import Future
+    from multiprocessing.connection import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,11 +33,26 @@ T = TypeVar("T")
 _PID, _READ, _COPIED = 0, 1, 2
 """Places in the memory that a further process shares: its id, and how many bytes it has read, and copied from URLs."""
 
+_SOON_S: Final = 5.0
+"""A process that was told to end has this long before it is killed."""
+
 
 def usable_processors() -> int:
     """Processors that this process may use; where the system does not tell, those of the machine."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def can_fork() -> bool:
+    """Whether further processes may be copies of this one: on Linux, where no other thread of ours is at work, which
+    may hold a lock that nobody in the copy gives back. The thread that shows the progress heeds that by itself."""
+    main = threading.main_thread()
+    others = {thread.name for thread in threading.enumerate() if thread is not main}
+    return sys.platform == "linux" and threading.current_thread() is main and others <= {WATCHING}
+
+
+class DiedError(RuntimeError):
+    """A further process ended before it had answered: the system killed it, as it does for want of memory."""
 
 
 def _begin(told: Any) -> None:
@@ -48,18 +69,53 @@ def _begin(told: Any) -> None:
     listen_to_copies(functools.partial(add, _COPIED))
 
 
-class _Further:
-    """A further process, which begins with the first thing that it is asked to do."""
+def _serve(asked: Connection, told: Any, others: Sequence[Connection]) -> None:
+    """Answer one call after another until the process that asks is gone. ``others``: its ends of the pipes, which a
+    copy of it has as well; as long as one is open, no process would hear that it is gone."""
+    for other in others:
+        other.close()
+    _begin(told)
+    while True:
+        try:
+            function, args, keywords = asked.recv()
+        except EOFError:
+            return
+        try:
+            asked.send((True, function(*args, **keywords)))
+        except BaseException as error:  # the caller decides what it means
+            error.add_note("".join(traceback.format_exception(error)))
+            asked.send((False, error))
 
-    def __init__(self) -> None:
-        from concurrent.futures import ProcessPoolExecutor
+
+class _Further:
+    """A further process, and the thread that asks it, one call after another."""
+
+    def __init__(self, fork: bool, others: Sequence[Connection]) -> None:
+        from concurrent.futures import ThreadPoolExecutor
         from multiprocessing import get_context
 
-        context = get_context("spawn")
+        context = get_context("fork" if fork else "spawn")
         self._told = context.Array("q", 3)
-        self.pool: ProcessPoolExecutor = ProcessPoolExecutor(
-            1, mp_context=context, initializer=_begin, initargs=(self._told,)
-        )
+        self.pipe, asked = context.Pipe()
+        kept_open = (*others, self.pipe) if fork else ()
+        self._process = context.Process(target=_serve, args=(asked, self._told, kept_open))  # type: ignore[attr-defined]
+        self._process.start()
+        asked.close()
+        self._asking = ThreadPoolExecutor(1, thread_name_prefix="asking")
+
+    def submit(self, function: Callable[..., T], *args: Any, **keywords: Any) -> Future[T]:
+        """The answer to come. It raises what the function raised, and `DiedError`."""
+        return self._asking.submit(self._ask, function, args, keywords)
+
+    def _ask(self, function: Callable[..., T], args: tuple[Any, ...], keywords: dict[str, Any]) -> T:
+        try:
+            self.pipe.send((function, args, keywords))
+            done, answer = self.pipe.recv()
+        except (EOFError, ConnectionError) as error:
+            raise DiedError("a process that read a rank has ended (out of memory?)") from error
+        if done:
+            return answer  # type: ignore[no-any-return]
+        raise answer
 
     def read_bytes(self) -> int:
         return int(self._told[_READ])
@@ -74,11 +130,23 @@ class _Further:
 
     def end(self) -> None:
         """End it now, whatever it does."""
-        from multiprocessing import active_children
+        self._process.terminate()
 
-        for process in active_children():
-            if process.pid == self.id:
-                process.terminate()
+    def close(self, *, cancel: bool) -> None:
+        """Wait until it has ended; with ``cancel`` what it has not begun is not done."""
+        self._asking.shutdown(cancel_futures=cancel)
+        self.pipe.close()
+        self._process.join(_SOON_S if cancel else None)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _load_libraries() -> None:
+    """Load what every rank needs and each copy of this process would load by itself."""
+    import pandas as pd
+
+    pd.DataFrame()  # the package is loaded when something of it is used
 
 
 class Pool(Protocol):
@@ -113,10 +181,12 @@ class Pool(Protocol):
 
 
 class Workers:
-    """``count`` processes with this one among them. A context manager; an exception ends the further ones at once."""
+    """``count`` processes with this one among them. A context manager, which begins and ends the further ones; an
+    exception ends them at once."""
 
     def __init__(self, count: int) -> None:
-        self._further = [_Further() for _ in range(count - 1)]
+        self._count = count
+        self._further: list[_Further] = []
 
     def start(
         self,
@@ -132,7 +202,7 @@ class Workers:
         place = number % (len(self._further) + 1)
         if place == 0:
             return functools.partial(function, source, *args, **kwargs)
-        return self._further[place - 1].pool.submit(function, source, *args, **kwargs).result
+        return self._further[place - 1].submit(function, source, *args, **kwargs).result
 
     def read_bytes(self) -> int:
         """Bytes of input files that the further processes have read."""
@@ -143,6 +213,11 @@ class Workers:
         return sum(further.copied_bytes() for further in self._further)
 
     def __enter__(self) -> Workers:
+        fork = can_fork()
+        if fork and self._count > 1:
+            _load_libraries()
+        for _ in range(self._count - 1):
+            self._further.append(_Further(fork, [further.pipe for further in self._further]))
         return self
 
     def __exit__(
@@ -152,6 +227,6 @@ class Workers:
             for further in self._further:
                 further.end()
         for further in self._further:
-            further.pool.shutdown(cancel_futures=error is not None)
+            further.close(cancel=error is not None)
         if error is not None:
             forget_unfinished([further.id for further in self._further if further.id])
