@@ -130,7 +130,7 @@ def _fits(known: pd.Series, dtype: Dtype) -> np.ndarray:
         inferred = pd.api.types.infer_dtype(known, skipna=True)
         if inferred in _INFERRED[dtype]:
             return np.ones(len(known), dtype=bool)
-        return np.array([isinstance(value, _TYPES[dtype]) for value in known.tolist()], dtype=bool)
+        return np.array([isinstance(value, _types(dtype)) for value in known.tolist()], dtype=bool)
     if dtype == "int" and kind == "f":
         numbers = known.to_numpy(dtype=np.float64)
         return np.asarray(numbers == np.floor(numbers))
@@ -143,4 +143,8 @@ _INFERRED = {
     "bool": {"boolean", "empty"},
     "text": {"string", "empty"},
 }
-_TYPES: dict[str, tuple[type, ...]] = {"int": (int, np.integer), "float": (int, float), "bool": (bool,), "text": (str,)}
+
+
+def _types(dtype: Dtype) -> tuple[type, ...]:
+    """The types of single values."""
+    return {"int": (int, np.integer), "float": (int, float), "bool": (bool,), "text": (str,)}[dtype]

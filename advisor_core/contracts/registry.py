@@ -65,11 +65,24 @@ class Registry(Mapping[str, T], Generic[T]):
         self._problem_of = problem_of
         self._things: dict[str, T] = {}
         self._owners: dict[str, Owner] = {}
+        self._later: list[tuple[Owner, Callable[[], object]]] = []
         self.plugin = Owner("", "")
         """The plugin whose hook is being called; set by the host."""
 
+    def later(self, register: Callable[[], object]) -> None:
+        """Have a plugin register when the first thing is asked for, or another plugin adds one: what it registers may
+        take long to be imported, and many commands do without. What ``register`` raises is raised then."""
+        self._later.append((self.plugin, register))
+
+    def _fill(self) -> None:
+        waiting, self._later, plugin = self._later, [], self.plugin
+        for self.plugin, register in waiting:
+            register()
+        self.plugin = plugin
+
     def add(self, *things: T) -> None:
         """Register. Raises `DuplicateError` for a name that is taken, and `TypeError` for what is no such thing."""
+        self._fill()
         for thing in things:
             if problem := self._problem_of(thing):
                 raise TypeError(f"{problem} is given where a {self._kind} should be")
@@ -81,24 +94,30 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def forget(self, owner: Owner) -> None:
         """Take back what a plugin registered."""
+        self._later = [(plugin, register) for plugin, register in self._later if plugin != owner]
         for name in [name for name, known in self._owners.items() if known == owner]:
             del self._things[name], self._owners[name]
 
     def owner(self, name: str) -> Owner:
+        self._fill()
         return self._owners[name]
 
     def third_parties_first(self) -> list[T]:
         """All things, those of third parties before those of ours, else in order of registration."""
+        self._fill()
         names = sorted(self._things, key=lambda name: self._owners[name].builtin)
         return [self._things[name] for name in names]
 
     def __getitem__(self, name: str) -> T:
+        self._fill()
         return self._things[name]
 
     def __iter__(self) -> Iterator[str]:
+        self._fill()
         return iter(self._things)
 
     def __len__(self) -> int:
+        self._fill()
         return len(self._things)
 
 

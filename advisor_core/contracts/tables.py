@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.columns import Column, Dtype, index_of
 from advisor_core.contracts.keys import Key
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 PositionKind = Literal["line", "offset", "rowid"]
-Int64Array = npt.NDArray[np.int64]
+Int64Array: TypeAlias = "npt.NDArray[np.int64]"
 
 
 class RowSource(Protocol):
@@ -109,11 +111,8 @@ def row_refs(frame: pd.DataFrame) -> list[RowRef]:
     return [RowRef(SCHEMAS[name], rows[tables == name]) for name in dict.fromkeys(tables.tolist())]
 
 
-_DTYPES: Mapping[Dtype, np.dtype[Any]] = {
-    "int": np.dtype(np.int64),
-    "float": np.dtype(np.float64),
-    "bool": np.dtype(np.bool_),
-}
+_DTYPES: Mapping[Dtype, Literal["int64", "float64", "bool"]] = {"int": "int64", "float": "float64", "bool": "bool"}
+"""Types of numpy by name: tables are declared by commands that measure nothing, too."""
 
 
 def _typed(values: pd.Series, column: Column) -> pd.Series:

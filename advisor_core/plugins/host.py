@@ -7,13 +7,14 @@ find out which plugin is to blame), and an empty value loads none; ``advisor --n
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
 
@@ -43,6 +44,9 @@ ONLY = "ADVISOR_PLUGINS"
 OWN = "npu-advisor"
 """The distribution whose plugins are our own."""
 _PREFIX = "advisor_register_"
+
+_LATER: Final = ("advisor_register_facts", "advisor_register_advisors", "advisor_register_drawings")
+"""Hooks of our own plugins that are called when what they register is asked for: it imports all that measures."""
 
 
 class ShadowedError(Exception):
@@ -190,12 +194,14 @@ def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
         host.plugins.append(_register(host, manager, owner, module))
     for name, module in extra:
         host.plugins.append(_register(host, manager, Owner(name, "(given)"), module))
-    _check_keys(host)
+    if not host.is_ours():
+        _check_keys(host)
     return host
 
 
 def _check_keys(host: Host) -> None:
-    """Tell which plugins need or want a fact that is not registered, be it that the one of its name is another."""
+    """Tell which plugins need or want a fact that is not registered, be it that the one of its name is another. Of ours
+    alone tests do that."""
     from advisor_core.contracts.facts import Fact
 
     for registry in (host.facts, host.advisors, host.drawings):
@@ -237,12 +243,15 @@ def _register(host: Host, manager: pluggy.PluginManager, owner: Owner, module: o
         manager.check_pending()
         _check_marked(module)
         hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(module) or ()))
-        others = [plugin for plugin in manager.get_plugins() if plugin is not module]
         with isolated(owner):
             for hook, registry in host.registries().items():
                 if hook in hooks:
                     registry.plugin = owner
-                    manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
+                    call = functools.partial(_call, manager, hook, module, registry)
+                    if owner.builtin and hook in _LATER:
+                        registry.later(call)
+                    else:
+                        call()
     except (pluggy.PluginValidationError, DuplicateError) as error:
         problem = str(error)
     except (Exception, SystemExit) as error:
@@ -254,6 +263,12 @@ def _register(host: Host, manager: pluggy.PluginManager, owner: Owner, module: o
     for registry in host.registries().values():
         registry.forget(owner)
     return PluginStatus(owner.name, owner.distribution, owner.version, hooks, problem)
+
+
+def _call(manager: pluggy.PluginManager, hook: str, module: object, registry: Registry[Any]) -> None:
+    """Call the hook of one plugin only."""
+    others = [plugin for plugin in manager.get_plugins() if plugin is not module]
+    manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
 
 
 def _check_marked(module: object) -> None:

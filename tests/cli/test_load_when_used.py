@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,23 @@ def test_commands_that_measure_nothing_load_no_pandas() -> None:
         "sys.argv = ['advisor', 'rules', 'show', 'HD001']\nmain()"
     )
     assert printed(code).splitlines()[-1] == "False False"
+
+
+MEASURING = ["advisors.host_dispatch", "advisors.fusion", "numpy._core", "pandas.core", "pyarrow.lib"]
+
+
+def test_a_kept_answer_imports_nothing_that_measures(short_job: Path, tmp_path: Path) -> None:
+    """Neither advisors nor numpy: the profile is found, the result is taken from the cache, the report is written."""
+    job = shutil.copytree(short_job, tmp_path / "job")
+    old = time.time_ns() - 60_000_000_000  # what has just changed is not kept
+    for file in job.rglob("*"):
+        os.utime(file, ns=(old, old))
+    run = ["run", str(job), "-q", "--format", "html,md,json", "-o", str(tmp_path / "report")]
+    code = (
+        f"import atexit, os\nos.environ['XDG_CACHE_HOME'] = {str(tmp_path / 'cache')!r}\n"
+        "from advisor_core.cli.main import main\n"
+        f"atexit.register(lambda: print('imported', *(name for name in {MEASURING!r} if name in sys.modules)))\n"
+        f"sys.argv = ['advisor', *{run!r}]\nmain()"
+    )
+    assert printed(code).split()[1:] == MEASURING
+    assert printed(code).split()[1:] == []

@@ -14,11 +14,11 @@ from advisor_core.contracts.facts import Fact, Facts, fact
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.labels import Label
 from advisor_core.contracts.owner import Owner
-from advisor_core.contracts.registry import Registry
+from advisor_core.contracts.registry import DuplicateError, Registry
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.hookspecs import hookimpl
-from advisor_core.plugins.host import Host, load_host
+from advisor_core.plugins.host import OWN, Host, load_host
 from advisor_core.testing import fact_store, profile, table
 from advisor_core.text.base import Text
 from advisor_core.vocabulary.host_labels import LedgerLeaf
@@ -202,3 +202,40 @@ def test_a_fact_that_takes_long_is_named(capsys: pytest.CaptureFixture[str], mon
     registry.add(slow_fact)
     assert FactStore(registry, Answers())[slow_fact] == 1
     assert capsys.readouterr().err == "waiting for plugin slow (slow-plugin 1.0), which derives slow_fact\n"
+
+
+def test_what_comes_later_is_there_when_it_is_asked_for() -> None:
+    """Own things that take long to import come before those of others, with the right owner."""
+    ours, theirs = Owner("ours", "npu-advisor", builtin=True), Owner("theirs", "other")
+    calls = []
+
+    def register() -> None:
+        calls.append("registered")
+        registry.add(Label("heading.first", LABEL))
+
+    registry: Registry[Label] = Registry("label")
+    registry.plugin = ours
+    registry.later(register)
+    assert calls == []
+    registry.plugin = theirs
+    with pytest.raises(DuplicateError, match=r"first.*of theirs.*registered by ours"):
+        registry.add(Label("heading.first", LABEL))
+    registry.add(Label("heading.second", LABEL))
+    assert list(registry) == ["heading.first", "heading.second"] and calls == ["registered"]
+    assert (registry.owner("heading.first"), registry.owner("heading.second")) == (ours, theirs)
+
+
+def test_what_a_plugin_wanted_to_register_later_is_forgotten_with_it() -> None:
+    ours = Owner("ours", "npu-advisor", builtin=True)
+    registry: Registry[Label] = Registry("label")
+    registry.plugin = ours
+    registry.later(lambda: registry.add(Label("heading.first", LABEL)))
+    registry.forget(ours)
+    assert list(registry) == []
+
+
+def test_our_own_facts_advisors_and_drawings_have_the_facts_that_they_ask_for() -> None:
+    """`load_host` looks only where other plugins take part."""
+    host = load_host([("other", ModuleType("other"))])
+    assert [status.lacks for status in host.plugins if status.distribution == OWN] != []
+    assert {status.lacks for status in host.plugins} == {()}

@@ -15,7 +15,7 @@ import pandas as pd
 from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.msprof.files import INFERENCE
 
-NONE = np.int64(-1)
+NONE = -1
 
 
 def by_iterations(kernels: pd.DataFrame, iterations: pd.DataFrame) -> Int64Array:
@@ -37,7 +37,7 @@ def by_inference(kernels: pd.DataFrame) -> Int64Array:
     """The run of the graph that each kernel names, -1 for none; -1 for all where only one run is named: it may stand
     for any number of them."""
     named = (kernels[INFERENCE] >= 0).to_numpy()
-    result = np.full(len(kernels), NONE)
+    result = np.full(len(kernels), NONE, dtype=np.int64)
     if not named.any():
         return result
     of_graph = named & _is(kernels["model"], _longest(kernels.loc[named, "model"], kernels.loc[named, "duration_ns"]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Codes = npt.NDArray[np.int32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Codes: TypeAlias = "npt.NDArray[np.int32]"
 
 
 class Interner(dict[str, int]):

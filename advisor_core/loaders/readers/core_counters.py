@@ -7,14 +7,16 @@ which a recording without them does not pay for (docs/sources.md#groups-of-core-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.tables import CORE_COUNTERS
 from advisor_core.loaders.readers.csv_file import Column
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _KIB: Final = 2.0**10
 _GIB: Final = 2.0**30

@@ -11,13 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.tables import COUNTERS, Int64Array
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MIB: Final = 2.0**20
 _US: Final = 1000.0

@@ -8,13 +8,13 @@ a line break inside quotes (call stacks) does not start one.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import SHOWN, Problems
 from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 BLOCK_BYTES: Final = 2 << 20
 LONGEST_RECORD: Final = 8 << 20
@@ -39,7 +42,7 @@ _BOM = b"\xef\xbb\xbf"
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$"
 _INTEGER = r"^[+-]?\d{1,18}$"
 
-Mask = npt.NDArray[np.bool_]
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Kind = Literal["point", "span", "int", "float", "text"]
 
 
@@ -57,8 +60,8 @@ class Column:
     kind: Kind = "text"
     essential: bool = False
     factor: float = 1.0
-    least: float = -np.inf
-    most: float = np.inf
+    least: float = -math.inf
+    most: float = math.inf
     none: int | None = None
     clean: Callable[[str], str] = vocabulary.tidy
 

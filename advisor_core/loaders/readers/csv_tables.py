@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing
@@ -13,6 +12,9 @@ from advisor_core.contracts.tables import CORE_COUNTERS, PORTS
 from advisor_core.loaders.readers import core_counters, ports
 from advisor_core.loaders.readers.csv_file import CsvTable
 from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def tables_of(

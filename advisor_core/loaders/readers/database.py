@@ -16,10 +16,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
@@ -27,6 +26,9 @@ from advisor_core.loaders.readers.files import NotAFileError, regular_size
 from advisor_core.remote.copies import here
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HOT_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")

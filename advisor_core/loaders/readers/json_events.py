@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -31,10 +31,6 @@ _OPEN = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*([\[{])")
 _WRAPPED = re.compile(rb'"traceEvents"[ \t\r\n]*:[ \t\r\n]*\[')
 _WINDOW: Final = 64 << 10
 
-_STEP = np.zeros(256, np.int8)
-_STEP[[ord("["), ord("{")]] = 1
-_STEP[[ord("]"), ord("}")]] = -1
-
 T = TypeVar("T")
 
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -54,9 +50,10 @@ def borders(data: bytes) -> Borders:
     """The objects at the outermost level of ``data``, the inside of an array from the start of an element on."""
     raw = np.frombuffer(data, np.uint8)
     quotes = _quotes(raw)
-    marks = np.flatnonzero(_STEP[raw])
+    steps_of = _steps()
+    marks = np.flatnonzero(steps_of[raw])
     marks = marks[(np.searchsorted(quotes, marks) & 1) == 0]
-    steps = _STEP[raw[marks]].astype(np.int64)
+    steps = steps_of[raw[marks]].astype(np.int64)
     depth = np.cumsum(steps)
     below = np.flatnonzero(depth < 0)
     stop = None
@@ -68,6 +65,15 @@ def borders(data: bytes) -> Borders:
     opening = opening[: len(closing)]
     objects = (raw[opening] == ord("{")) & (raw[closing] == ord("}"))
     return Borders(opening[objects], closing[objects] + 1, stop)
+
+
+@cache
+def _steps() -> Any:
+    """By how much each byte changes the depth, outside of strings."""
+    steps = np.zeros(256, np.int8)
+    steps[[ord("["), ord("{")]] = 1
+    steps[[ord("]"), ord("}")]] = -1
+    return steps
 
 
 def _quotes(raw: Any) -> Int64Array:

@@ -7,15 +7,17 @@ moved is therefore known from databases only. That a share of faulty packets is 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.columns import Column as TableColumn
 from advisor_core.contracts.tables import PORTS, TableSchema
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 KINDS: Final = {"nic": "NIC", "roce": "RoCE"}
 """Ports by the name of their file."""

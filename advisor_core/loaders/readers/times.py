@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from advisor_core.contracts.tables import Int64Array
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 NO_TIME = -1
 """Stands for a point or a duration that is absent or cannot be one."""

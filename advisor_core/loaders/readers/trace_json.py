@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts import tables
@@ -31,6 +30,9 @@ from advisor_core.loaders.readers.problems import SHOWN, Problems, quoted
 from advisor_core.loaders.readers.trace_event import TraceEvent, salvaged
 from advisor_core.text.messages import message
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _FREQUENCY: Final = "AI Core Freq"
 _DEVICE_LANES: Final = ("hardware", "communication")
 _MARKS: Final = frozenset({"marker", "push/pop", "start/end", "marker_ex"})
@@ -44,7 +46,7 @@ _FIRST_BIG_FLOW: Final = -2
 _NO_FLOW: Final = -1
 """The id of an arrow that has none: it leads nowhere."""
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns: TypeAlias = "dict[str, npt.NDArray[Any]]"
 
 
 class _Args(msgspec.Struct, gc=False):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.missing import Unavailable
@@ -19,6 +18,9 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.database import Database, RowidSource
 from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _TOTAL: Final = "Total Op Info"
 _MS_TO_US: Final = 1000.0

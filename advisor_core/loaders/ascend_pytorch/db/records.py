@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -19,6 +18,9 @@ from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.database import Database
 from advisor_core.loaders.readers.problems import SHOWN, Problems
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 LONGEST_TASK_NS: Final = int(times.HOUR_US * 1000)
 _LONGEST_SPAN_NS: Final = int(times.DAY_US * 1000)
