@@ -13,7 +13,7 @@ from reports.document import document
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
-from reports.sections.findings import card
+from reports.sections.findings import card, findings
 from reports.sections.limits import Limits
 
 CUT = "…"
@@ -37,9 +37,11 @@ class Ticket:
         """The report in at most ``characters``. ``write`` gives the text of a document, ``part`` that of a card.
         Problems of the plan come first, then the others in the order of the report; one that does not fit is listed.
         Sections behind the problems are left out from the end until these have `FOR_PROBLEMS` of the room."""
-        pages = _shortening(self._page(outline, t, frozenset()), t)
+        page = document(outline, t, dataclasses.replace(self.limits, written=frozenset()))
+        page = replace(page, sections=tuple(part for part in page.sections if part.id not in self.leave_out))
+        pages = _shortening(page, t)
         wanted = self.characters * (FOR_PROBLEMS if outline.items else 0)
-        page = next(pages)
+        next(pages)
         while (room := self.characters - self._length(write(page))) < wanted:
             if (shorter := next(pages, None)) is None:
                 break
@@ -52,7 +54,8 @@ class Ticket:
                 chosen.append(item.number)
                 room -= needed
         while True:
-            text = write(replace(page, sections=self._sections(page, self._page(outline, t, frozenset(chosen)))))
+            limits = dataclasses.replace(self.limits, written=frozenset(chosen))
+            text = write(replace(page, sections=tuple(_filled(page, outline, t, limits))))
             if self._length(text) <= self.characters:
                 return text
             if not chosen:
@@ -67,12 +70,6 @@ class Ticket:
                 return text
         return self._cut(text)
 
-    @staticmethod
-    def _sections(page: Document, whole: Document) -> tuple[Section, ...]:
-        """The sections of a page, as they are in the one with problems."""
-        there = {section.id: section for section in whole.sections}
-        return tuple(there.get(section.id, section) for section in page.sections)
-
     def _length(self, text: str) -> int:
         return len(text) + (text.count("\n") if self.long_ends else 0)
 
@@ -83,9 +80,11 @@ class Ticket:
             lines.pop()
         return "\n".join([*lines, CUT])
 
-    def _page(self, outline: Outline, t: Labels, written: frozenset[str]) -> Document:
-        page = document(outline, t, dataclasses.replace(self.limits, written=written))
-        return replace(page, sections=tuple(part for part in page.sections if part.id not in self.leave_out))
+
+def _filled(page: Document, outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
+    """The sections of a page, the problems written as far as ``limits`` allow. No other section depends on that."""
+    for section in page.sections:
+        yield findings(outline, t, limits) if section.id == "findings" else section
 
 
 def _shortening(page: Document, t: Labels) -> Iterator[Document]:

@@ -6,6 +6,7 @@ and the rule checker import it.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Mapping
@@ -103,6 +104,7 @@ def convert(value: Number, unit: str, target: str) -> float:
     return value if factor == target_factor else float(value) * float(factor / target_factor)
 
 
+@functools.lru_cache(maxsize=1 << 14, typed=True)
 def format_quantity(value: Scalar, unit: str, lang: str = "en") -> str:
     """The value as a reader wants it: ``8.87 ms``, ``75.0 %``, ``1,234``, ``unknown``. Text comes back as it is.
 
@@ -170,14 +172,21 @@ def _format_other(value: Scalar, lang: str) -> str:
 
 def _readable(amount: float, base: str) -> tuple[str, str]:
     names = _READABLE[base]
-    chosen = names[0]
+    chosen, divisor = names[0], _number_of(names[0])
+    # Compared after rounding, so that 999.9 us reads "1.00 ms" and not "1,000 µs".
+    rounded = abs(float(f"{amount:.2e}"))
     for name in names[1:]:
-        # Compared after rounding, so that 999.9 us reads "1.00 ms" and not "1,000 µs".
-        if abs(float(f"{amount:.2e}")) >= float(UNITS[name].factor):
-            chosen = name
-    amount /= float(UNITS[chosen].factor)
+        if rounded >= (factor := _number_of(name)):
+            chosen, divisor = name, factor
+    amount /= divisor
     whole = chosen == names[0] and amount == int(amount)
     return (_fixed(amount, 0) if whole else _significant(amount)), chosen
+
+
+@functools.cache
+def _number_of(unit: str) -> float:
+    """How many of its base a unit is; fractions take long to become numbers."""
+    return float(UNITS[unit].factor)
 
 
 def _plain_number(value: Number) -> str:
