@@ -90,7 +90,8 @@ def summary(told: Plan, outline: Outline, t: Labels) -> str:
     if (error := missed(outline)) > TRUSTED_ERROR:
         spread = t("plan.doubt", error=t.quantity(error, "ratio"))
     else:
-        spread = "" if low == high else t("plan.range", low=low, high=high)
+        several = any(mean.steps > 1 for mean in outline.result.mean_steps)
+        spread = "" if low == high else t("plan.range" if several else "plan.range_of_one", low=low, high=high)
     absent = t("plan.absent", ranks=_absent(told, t)) if told.absent else ""
     limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
     return f"{wins}{spread}{absent}{limits}"

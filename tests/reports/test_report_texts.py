@@ -24,6 +24,7 @@ from reports.machine.sarif import SarifRenderer
 from reports.markdown import TICKET, MarkdownRenderer
 from reports.on_demand import Github, Gitlab, Html, Jira, Junit, Lines, Markdown, Sarif, Timeline, Trace
 from reports.outline import STATE_ORDER, Outline
+from reports.sections.plan import summary as plan_summary
 from reports.terminal import summary
 from reports.timeline.page import TimelineRenderer
 from reports.timeline.trace import TraceRenderer
@@ -319,6 +320,21 @@ def test_the_plan_tells_the_first_change_its_hazards_and_where_it_is_called(exam
         stack = next((exhibit for exhibit in finding.evidence if exhibit.kind == "stack"), None)
         assert stack is None or f"{words('plan.called')} `{stack.rows[0]['frame']}`" in behind
     assert told
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_spread_of_steps_is_named_where_several_were_recorded(example: ModuleType, lang: str) -> None:
+    result = example.training()
+    assert result.plan is not None
+    labels = Labels.of_result(result, lang)
+    told = {}
+    for steps in (1, 3):
+        means = [mean.model_copy(update={"steps": steps}) for mean in result.mean_steps]
+        outline = Outline(result.model_copy(update={"mean_steps": means}))
+        told[steps] = plan_summary(result.plan, outline, labels)
+    spread, one = {"en": ("the spread of", "one recorded step"), "zh": ("离散程度", "只记录了一个 step")}[lang]
+    assert spread in told[3] and one not in told[3]
+    assert one in told[1] and spread not in told[1]
 
 
 @pytest.mark.parametrize("renderer", [MarkdownRenderer(), HtmlRenderer(), JiraRenderer()])
