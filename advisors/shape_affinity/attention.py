@@ -17,7 +17,8 @@ from advisors.messages import message
 from advisors.roofline.products import balance
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, call_stack, kernel_rows, step_kernels
 
-_DECODE_ATTENTION = re.compile(r"IncreFlashAttention|PagedAttention|FusedInferAttentionScore", re.I)
+DECODES = re.compile(r"IncreFlashAttention|PagedAttention|FusedInferAttentionScore", re.I)
+"""Attention that can read a cache."""
 
 
 def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) -> pd.Series:
@@ -31,7 +32,7 @@ def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) ->
     return better
 
 
-def _shapes_of(decodes: pd.DataFrame) -> list[DecodeShape | None]:
+def decode_shapes(decodes: pd.DataFrame) -> list[DecodeShape | None]:
     """What each of these kernels decodes. Kernels of one signature are read once."""
     firsts = decodes.drop_duplicates("signature")
     texts = zip(firsts["input_shapes"].astype(str), firsts["input_dtypes"].astype(str), strict=True)
@@ -97,10 +98,10 @@ def attention(facts: Facts, params: Params) -> Observations:
     kernels = facts[step_kernels]
     device = facts[chip]
     frame = kernels.frame
-    decodes = frame[matching(frame["type"], _DECODE_ATTENTION)]
+    decodes = frame[matching(frame["type"], DECODES)]
     if len(decodes):
         kernels.require_shapes()
-    found = _shapes_of(decodes)
+    found = pd.Series(decode_shapes(decodes), index=decodes.index, dtype=object)
     cores = np.where(decodes["core"].isin(VECTOR_CORES), device.vector_cores, device.cube_cores)
     texts = decodes["input_shapes"].astype(str)
     decodes = decodes.assign(operator=decodes["type"].astype(str), texts=texts, decode_shape=found, cores=cores)

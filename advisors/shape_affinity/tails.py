@@ -43,8 +43,8 @@ _TO_TILED = re.compile(rf"^{TILED}")
 
 
 def good_tail(length: int, *element_bytes: int) -> int:
-    """The nearest length of a tail axis, from ``length`` up, that is a multiple of 512 B and not of 16 KB, with elements
-    of each of these sizes.
+    """The nearest length of a tail axis, from ``length`` up, that is a multiple of 512 B and not of 16 KB, with
+    elements of each of these sizes.
 
     >>> good_tail(50257, 2), good_tail(151936, 2), good_tail(8192, 2), good_tail(4096, 2)
     (50432, 152064, 8448, 4096)
@@ -242,8 +242,9 @@ def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
 
 
 def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assumed_gain: float) -> pd.DataFrame:
-    """The products with a bad tail, the largest such operand first, with the ``good`` length of it, which is one for
-    all dtypes of that axis, and ns per step that are ``saved``: what the product takes less with that length, which it then has to compute whole.
+    """The products with a bad tail, the largest such operand first, with the ``good`` length of it, one for all dtypes
+    of that axis, and ns per step that are ``saved``: what the product takes less with that length, which it then has to
+    compute whole.
 
     Its speed is then that of its peers or, without peers, higher by the assumed gain; but never more than computing
     leaves: what keeps the cube busy today is not lost in loading. ``least``: saved at the speed of the slowest peer;
