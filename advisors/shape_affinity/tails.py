@@ -42,6 +42,11 @@ _TRANSDATA = re.compile(r"TransData", re.I)
 _TO_TILED = re.compile(rf"^{TILED}")
 
 
+def loads_badly(tail_bytes: Integers) -> Bools:
+    """Whether last axes of so many bytes load badly: no multiples of 512 B, or multiples of 16 KB."""
+    return np.asarray((tail_bytes % LINE != 0) | (tail_bytes % STRIDE == 0), dtype=np.bool_)
+
+
 def good_tail(length: int, *element_bytes: int) -> int:
     """The nearest length of a tail axis, from ``length`` up, that is a multiple of 512 B and not of 16 KB, with
     elements of each of these sizes.
@@ -296,7 +301,7 @@ def _tails(table: pd.DataFrame, least: float) -> _Tails:
     )
     total = tails * table["element_bytes"].to_numpy()
     matters = sizes >= least * sizes.sum(axis=0)
-    bad = matters & (formats != TILED) & ((total % LINE != 0) | (total % STRIDE == 0))
+    bad = matters & (formats != TILED) & loads_badly(total)
     side = np.where(bad, sizes, -1).argmax(axis=0)
     each = np.arange(len(table))
     found = np.flatnonzero(bad.any(axis=0))
