@@ -80,13 +80,15 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
     from advisors.host_dispatch import stages
-    from advisors.layers import collectives, module_views
+    from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
     from advisors.roofline import drawings as of_bounds
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
     registry.add(*collectives.DRAWINGS)
+    registry.add(*attention.DRAWINGS)
+    registry.add(*passes.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)

@@ -3,7 +3,8 @@
 Products and attentions decide. In the forward pass of a layer the product behind an attention is its output
 projection, those before it make queries, keys and values; what comes behind the last output projection is the
 feed-forward network. In the backward pass the order is reversed, and a product of the forward pass has two. A kernel
-that is neither goes with the product before it; behind a norm, with the one that comes next.
+that is neither goes with the product before it; behind a norm, with the one that comes next. What writes keys and
+values into a cache is a part of its own.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ class Block(IntEnum):
     EMBEDDING = 0
     NORM = 1
     ATTENTION = 2
-    FFN = 3
-    EXPERTS = 4
-    CONVOLUTION = 5
-    HEAD = 6
-    LOSS = 7
-    OPTIMIZER = 8
-    OTHER = 9
+    CACHE = 3
+    FFN = 4
+    EXPERTS = 5
+    CONVOLUTION = 6
+    HEAD = 7
+    LOSS = 8
+    OPTIMIZER = 9
+    OTHER = 10
 
     @property
     def key(self) -> str:
@@ -75,7 +77,12 @@ def blocks_of_layer(marks: Marks, *, backward: bool, per_product: int = 2) -> In
             before, behind = products[products < attentions[-1]], products[products > attentions[-1]]
             projections = np.concatenate([before, behind[:1]])
         blocks[projections] = Block.ATTENTION
-    return _spread(blocks, marks.heavy | marks.attention, marks.norm)
+    return _with_cache(_spread(blocks, marks.heavy | marks.attention, marks.norm), marks)
+
+
+def _with_cache(blocks: Ints, marks: Marks) -> Ints:
+    """The same blocks, with what writes a cache as a part of its own."""
+    return np.where(marks.cache & ~marks.heavy, Block.CACHE, blocks).astype(np.int64)
 
 
 def _spread(blocks: Ints, heavy: Bools, norm: Bools) -> Ints:
@@ -168,4 +175,4 @@ def _computed(marks: Marks) -> Ints:
     if not (marks.heavy | marks.attention).any():
         return blocks
     blocks[marks.convolution], blocks[marks.attention] = Block.CONVOLUTION, Block.ATTENTION
-    return _spread(blocks, marks.heavy | marks.attention, marks.norm)
+    return _with_cache(_spread(blocks, marks.heavy | marks.attention, marks.norm), marks)

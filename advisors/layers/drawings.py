@@ -16,6 +16,7 @@ BLOCKS = {
     Block.EMBEDDING.key: "layers.block.embedding",
     Block.NORM.key: "layers.block.norm",
     Block.ATTENTION.key: "layers.block.attention",
+    Block.CACHE.key: "layers.block.cache",
     Block.FFN.key: "layers.block.ffn",
     Block.EXPERTS.key: "layers.block.experts",
     Block.CONVOLUTION.key: "layers.block.convolution",

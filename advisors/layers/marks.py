@@ -24,6 +24,13 @@ ROUTING = re.compile(r"(?!ForeachTopK).*(topk|moe|grouped.?(matmul|gemm|mm)).*",
 """Kernels that choose experts or compute them, by their types (operator lists of Ascend/op-plugin; kernels of vLLM and
 SGLang for GPUs)."""
 
+CACHE_WRITE = re.compile(
+    r".*(reshape_?and_?cache|scatter_?pa_?(kv_?)?cache|store_?(kv_?)?cache|kv_?cache_?update|set_?kv_?buffer).*",
+    re.I | re.S,
+)
+"""Kernels, or operators that launch them, that write keys and values into a cache (operators of Ascend/op-plugin and
+its transformer boost; vLLM and SGLang, as in recordings of both)."""
+
 BATCHED = re.compile(r"batch|bmm", re.I)
 
 NORMS = ("rms_norm", "layer_norm", "add_layer_norm")
@@ -35,7 +42,7 @@ class Marks:
     """By row of `StepKernels`. ``product``: matrix products; ``convolution``; ``attention``: attentions, and softmaxes
     with the batched products beside them; ``rare``: attentions and softmaxes; ``heavy``: products, convolutions and
     fused attentions; ``norm``; ``routing``: it chooses experts or computes them; ``gradient``: its type names one;
-    ``optimizer``: it updates weights, and does nothing else."""
+    ``optimizer``: it updates weights, and does nothing else; ``cache``: the same of a cache of keys and values."""
 
     product: Bools
     convolution: Bools
@@ -46,6 +53,7 @@ class Marks:
     routing: Bools
     gradient: Bools
     optimizer: Bools
+    cache: Bools
 
     def part(self, rows: Ints) -> Marks:
         """The marks of these kernels."""
@@ -78,6 +86,7 @@ def marks_of(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Marks:
         routing=typed(ROUTING),
         gradient=typed(GRADIENT),
         optimizer=classes == "optimizer",
+        cache=typed(CACHE_WRITE) | _in_chains(chains, ("kv_cache_write",), len(kernels.frame)),
     )
 
 

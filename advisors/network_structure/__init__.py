@@ -14,6 +14,7 @@ from advisors.network_structure import (
     gradient_norms,
     hot_share,
     memory_bound_chains,
+    new_faces,
     norm_cast_matmul,
     norm_quant,
     optimizer_step,
@@ -44,4 +45,5 @@ ADVISORS = (
     adapters.adapters_of_low_rank,
     folded_norm.folded_norm,
     outlier_layers.outlier_layers,
+    new_faces.new_faces,
 )

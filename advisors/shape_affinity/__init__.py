@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from advisors.shape_affinity import alignment, attention, blocks, patches, rows, shared_input, tails
+from advisors.shape_affinity import (
+    alignment,
+    attention,
+    blocks,
+    joint_rows,
+    patches,
+    rows,
+    shared_input,
+    tails,
+    tensor_parallel,
+)
 
 ADVISORS = (
     tails.tails,
@@ -12,4 +22,6 @@ ADVISORS = (
     attention.attention,
     alignment.alignment,
     patches.patches,
+    joint_rows.joint_rows,
+    tensor_parallel.tensor_parallel,
 )

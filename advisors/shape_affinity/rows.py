@@ -22,7 +22,7 @@ from advisors.messages import message
 from advisors.roofline.products import balance
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
-_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
+DIVIDED_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
 """Operators that reduce along the last axis and so give whole rows to a core (docs/sources.md#rows-per-core). Not
 quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
 
@@ -75,11 +75,11 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     cores = facts[chip].vector_cores
     frame = kernels.frame
     names = ["type", "input_shapes", "duration_ns", "block_dim", "row", "work"]
-    row_kernels = frame[names][matching(frame["type"], _BY_ROWS)]
+    row_kernels = frame[names][matching(frame["type"], DIVIDED_BY_ROWS)]
     if row_kernels.empty:
         raise NotApplicable(message("shape_affinity.no_norms"))
     kernels.require_shapes()
-    counts = per_text(row_kernels["input_shapes"], _row_count).astype("int64")
+    counts = per_text(row_kernels["input_shapes"], row_count).astype("int64")
     row_kernels = row_kernels.assign(operator=row_kernels["type"].astype(str), rows=counts)
     table = aggregated(
         row_kernels[row_kernels["rows"] > 0],
@@ -110,6 +110,7 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     return Observations(table, evidence)
 
 
-def _row_count(text: str) -> int:
+def row_count(text: str) -> int:
+    """Rows of the first tensor: all axes but the last; 0 where it has one axis or none."""
     shapes = shapes_of(text)
     return elements(shapes[0]) // max(shapes[0][-1], 1) if shapes and len(shapes[0]) > 1 else 0

@@ -42,15 +42,25 @@ _TRANSDATA = re.compile(r"TransData", re.I)
 _TO_TILED = re.compile(rf"^{TILED}")
 
 
-def good_tail(length: int, element_bytes: int) -> int:
-    """The nearest length of a tail axis, from ``length`` up, that is a multiple of 512 B and not of 16 KB.
+def loads_badly(tail_bytes: Integers) -> Bools:
+    """Whether last axes of so many bytes load badly: no multiples of 512 B, or multiples of 16 KB."""
+    return np.asarray((tail_bytes % LINE != 0) | (tail_bytes % STRIDE == 0), dtype=np.bool_)
+
+
+def good_tail(length: int, *element_bytes: int) -> int:
+    """The nearest length of a tail axis, from ``length`` up, that is a multiple of 512 B and not of 16 KB, with
+    elements of each of these sizes.
 
     >>> good_tail(50257, 2), good_tail(151936, 2), good_tail(8192, 2), good_tail(4096, 2)
     (50432, 152064, 8448, 4096)
+    >>> good_tail(50257, 4), good_tail(50257, 2, 4), good_tail(4096, 2, 4)
+    (50304, 50432, 4352)
     """
-    step = max(LINE // element_bytes, 1)
+    step = max(LINE // min(element_bytes), 1)
     multiple = -(-length // step) * step
-    return multiple + step if multiple * element_bytes % STRIDE == 0 else multiple
+    while any(multiple * size % STRIDE == 0 for size in element_bytes):
+        multiple += step
+    return multiple
 
 
 @advisor(
@@ -65,8 +75,14 @@ def good_tail(length: int, element_bytes: int) -> int:
         Column("tail_bytes", "int", "B", "bytes of that axis", zh="尾轴字节数"),
         Column("unaligned", "bool", "", "not a multiple of 512 B", zh="未对齐"),
         Column("strided", "bool", "", "a multiple of 16 KB", zh="跨步访问"),
-        Column("multiple", "int", "count", "elements in 512 B", zh="倍数"),
-        Column("good", "int", "count", "nearest length that is a multiple of 512 B and not of 16 KB", zh="合适取值"),
+        Column("multiple", "int", "count", "elements in 512 B, of the smallest dtype with that axis", zh="倍数"),
+        Column(
+            "good",
+            "int",
+            "count",
+            "nearest length that is a multiple of 512 B and not of 16 KB, in all dtypes with that axis",
+            zh="合适取值",
+        ),
         Column("added_share", "float", "ratio", "how much longer that is", zh="增加占比"),
         OPERATOR_TYPE,
         Column("example", "text", "", "the product that takes most: left x right operand as stored", zh="示例"),
@@ -177,6 +193,7 @@ def _axis(bad: pd.DataFrame, kernels: StepKernels, converted: Integers) -> dict[
     total, peer = bad["total_ns"].to_numpy(), bad["peer"].to_numpy()
     example = bad.iloc[int(total.argmax())]
     axis, dtype, element_bytes, good = (example[name] for name in ("tail", "dtype", "element_bytes", "good"))
+    multiple = LINE // example["smallest"]
     compared = np.isfinite(peer)
     known_ns = fsum(total[compared])
     conversions = kernels.frame["duration_ns"].to_numpy()[
@@ -190,7 +207,7 @@ def _axis(bad: pd.DataFrame, kernels: StepKernels, converted: Integers) -> dict[
         "tail_bytes": axis * element_bytes,
         "unaligned": axis * element_bytes % LINE != 0,
         "strided": axis * element_bytes % STRIDE == 0,
-        "multiple": LINE // element_bytes,
+        "multiple": multiple,
         "good": good,
         "added_share": good / axis - 1,
         "operator": example["operator"],
@@ -230,18 +247,19 @@ def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
 
 
 def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assumed_gain: float) -> pd.DataFrame:
-    """The products with a bad tail, the largest such operand first, with the ``good`` length of it and ns per step that
-    are ``saved``: what the product takes less with that length, which it then has to compute whole.
+    """The products with a bad tail, the largest such operand first, with the ``good`` length of it, one for all dtypes
+    of that axis, and ns per step that are ``saved``: what the product takes less with that length, which it then has to
+    compute whole.
 
     Its speed is then that of its peers or, without peers, higher by the assumed gain; but never more than computing
     leaves: what keeps the cube busy today is not lost in loading. ``least``: saved at the speed of the slowest peer;
     ``most``: where all loading is hidden behind what the cube computes."""
     rows = tails.rows
     bad = table.iloc[rows].assign(tail=tails.length[rows], summed=tails.summed[rows])
-    mean, flops, peer, size = (bad[name].to_numpy() for name in ("mean_ns", "flops", "peer", "element_bytes"))
-    good = np.array(
-        [good_tail(*pair) for pair in zip(bad["tail"].tolist(), size.tolist(), strict=True)], dtype=np.int64
-    )
+    mean, flops, peer = (bad[name].to_numpy() for name in ("mean_ns", "flops", "peer"))
+    sizes = {tail: _element_sizes(table, tail) for tail in set(bad["tail"].tolist())}
+    good = np.array([good_tail(tail, *sizes[tail]) for tail in bad["tail"].tolist()], dtype=np.int64)
+    smallest = np.array([min(sizes[tail]) for tail in bad["tail"].tolist()], dtype=np.int64)
     longer = good / bad["tail"].to_numpy()
     at_peer = flops / peer * longer
     after = np.where(np.isfinite(at_peer), at_peer, mean * (1 - assumed_gain) * longer)
@@ -254,7 +272,13 @@ def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assu
     }
     kernels = bad["kernels"].to_numpy()
     saved = {name: np.maximum(mean - np.maximum(one, computes), 0.0) * kernels for name, one in afters.items()}
-    return bad.assign(good=good, **saved)
+    return bad.assign(good=good, smallest=smallest, **saved)
+
+
+def _element_sizes(table: pd.DataFrame, tail: int) -> list[int]:
+    """Bytes of an element, of every dtype that products read with this last axis."""
+    own = (table["left_tail"] == tail) | (table["right_tail"] == tail)
+    return sorted(set(table.loc[own, "element_bytes"].tolist()))
 
 
 @dataclass(frozen=True)
@@ -277,7 +301,7 @@ def _tails(table: pd.DataFrame, least: float) -> _Tails:
     )
     total = tails * table["element_bytes"].to_numpy()
     matters = sizes >= least * sizes.sum(axis=0)
-    bad = matters & (formats != TILED) & ((total % LINE != 0) | (total % STRIDE == 0))
+    bad = matters & (formats != TILED) & loads_badly(total)
     side = np.where(bad, sizes, -1).argmax(axis=0)
     each = np.arange(len(table))
     found = np.flatnonzero(bad.any(axis=0))

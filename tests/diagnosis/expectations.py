@@ -108,7 +108,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "unaligned-vocabulary": _expect("SA001", *PRODUCT, "NS003", "NS001"),
     # The axis of the two projections in one is a multiple as well: the cure, another size, is the same.
     "tail-of-16-kib": _expect("SA002", *PRODUCT),
-    "small-matmuls-on-one-input": _expect("SA005", *PRODUCT, "SA004"),
+    "small-matmuls-on-one-input": _expect("SA005", *PRODUCT, "SA004", "SA009"),
     "format-conversions": _expect("NS003", "NS001"),
     "fp32-where-bf16-would-do": _expect("NS022", *PRODUCT),
     "ai-cpu-operator": _expect({"NS021": subject(operator="Sort")}, "NS001"),

@@ -100,7 +100,14 @@ def _marks(kinds: str) -> Marks:
         routing=words == "routing",
         gradient=nothing,
         optimizer=words == "update",
+        cache=words == "cache",
     )
+
+
+def test_what_writes_the_cache_is_a_part_of_its_own() -> None:
+    kinds = "norm product other cache attention product norm product"
+    keys = [Block(one).key for one in blocks_of_layer(_marks(kinds), backward=False)]
+    assert keys == ["norm", "attention", "attention", "cache", "attention", "attention", "norm", "ffn"]
 
 
 def test_the_blocks_of_a_layer_forward() -> None:

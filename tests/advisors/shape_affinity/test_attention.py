@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisors.shape_affinity.attention import _decode_shape, more_sequences
+from advisors.shape_affinity.attention import DecodeShape, decode_shape, more_sequences
 from tests.advisors.shape_affinity.scenes import VECTOR, judged, kinds, until_the_end
 
 
@@ -68,8 +68,34 @@ def test_layouts_of_attention_tell_the_same(batch: int, heads: int, groups: int,
     bnsd = f"{batch},{q},{tokens},{channels};{batch},{heads},{cache},{channels}"
     bsnd = f"{batch},{tokens},{q},{channels};{batch},{cache},{heads},{channels}"
     paged = f"{batch},{q},{channels};900,128,{heads},{channels}"
-    assert _decode_shape(paged) == (batch, heads)
+    assert decode_shape(paged) == DecodeShape(batch, 1, q, heads)
+    told = DecodeShape(batch, tokens, q, heads)
     if tokens < q:
-        assert _decode_shape(bnsd) == (batch, heads)
+        assert decode_shape(bnsd) == told
     if tokens <= q:
-        assert _decode_shape(bsnd) == (batch, heads)
+        assert decode_shape(bsnd) == told
+    rows = f"{batch * tokens},{q},{channels};900,128,{heads},{channels};900,128,{heads},{channels};{batch},512"
+    assert decode_shape(rows, "BF16;BF16;BF16;INT32") == told
+
+
+def test_speculated_tokens_are_no_sequences() -> None:
+    """Four sequences of three tokens and two heads of key and value: eight blocks, not 24."""
+    reads = ["12,8,128 BF16", "900,128,2,128 BF16", "900,128,2,128 BF16", "4,512 INT32", "4 INT32"]
+    scene = Scene().tensors(0, 1000, "PagedAttentionMaskNdKernel", reads, ["12,8,128 BF16"], core="MIX_AIC").busy(8)
+    seen = judged("SA006", until_the_end(scene)).first.observation
+    assert (seen["sequences"], seen["tokens"], seen["folds"], seen["parallel"]) == (4, 3, 1, 8)
+    assert seen["good_sequences"] == 12
+
+
+def test_long_folds_are_several_blocks() -> None:
+    """All 128 heads share one head of key and value (MLA), with two tokens: 256 rows, two blocks."""
+    found = judged("SA006", decode("8,2,128,512", "8,4096,1,512"))
+    seen = found.first.observation
+    assert (seen["folds"], seen["parallel"], seen["efficiency"]) == (2, 16, pytest.approx(16 / 24))
+
+
+def test_a_prompt_over_a_paged_cache_is_no_decode() -> None:
+    """2048 tokens of two sequences, chunked: the table of blocks tells."""
+    reads = ["2048,32,128 BF16", "900,128,8,128 BF16", "900,128,8,128 BF16", "2,512 INT32"]
+    scene = Scene().tensors(0, 1000, "FusedInferAttentionScore", reads, ["2048,32,128 BF16"], core="MIX_AIC")
+    assert judged("SA006", until_the_end(scene)).state == "not_applicable"

@@ -69,3 +69,13 @@ def test_alexnet_says_nothing_of_relevance(profiles: Path) -> None:
     assert {judge_rule(rule, store).state for rule in ("SA005", "SA006", "SA007")} == {"not_applicable"}
     low = real_rank(profiles, "alexnet-ddp-text-level0", 0)
     assert {judge_rule(f"SA00{number}", low).state for number in range(1, 8)} == {"cannot_answer"}
+
+
+def test_recorded_rows_suit_all_kernels_together(profiles: Path) -> None:
+    """4096 rows of GPT-3 fill all rounds but for a thousandth. AlexNet's 32 samples are one block of rows; its softmax
+    alone would like 48, which all of these kernels take as well."""
+    found = judge_rule("SA009", real_rank(profiles, "gpt3-kernel-details-only_ascend_pt", 0))
+    assert found.state == "pass" and found.observed is not None
+    assert found.observed.frame[["rows", "good_rows"]].to_numpy().tolist() == [[4096, 4096]]
+    found = judge_rule("SA009", real_rank(profiles, "alexnet-ddp-text-level1", 0))
+    assert found.state == "pass" and found.observed is not None and not found.observed.frame["differ"].any()

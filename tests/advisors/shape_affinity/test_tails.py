@@ -121,6 +121,16 @@ def test_the_same_operand_in_another_type_has_another_alignment() -> None:
         assert found.observed.frame[["axis", "good"]].to_numpy().tolist() == [[length, good]]
 
 
+def test_an_axis_in_two_dtypes_gets_one_length() -> None:
+    """A vocabulary of 50,257 in BF16 and, for the loss, in FP32: 50,304 is aligned in FP32 alone."""
+    scene = times(Scene(), 0, 3000, "4096,2048", "2048,50257", "4096,50257")
+    times(scene, 3000, 6000, "4096,50257", "50257,2048", "4096,2048", dtype="FLOAT")
+    found = kernels_alone("SA001", until_the_end(scene))
+    assert found.observed is not None
+    lengths = found.observed.frame.set_index("dtype")[["good", "multiple"]]
+    assert lengths.loc["BF16"].tolist() == lengths.loc["FLOAT"].tolist() == [50432, 256]
+
+
 def test_a_product_with_two_bad_axes_counts_once_under_the_larger_operand() -> None:
     found = kernels_alone("SA001", until_the_end(times(Scene(), 0, 3000, "5003,4099", "4099,2049", "5003,2049")))
     assert found.observed is not None and found.observed.frame["axis"].tolist() == [4099]
