@@ -74,6 +74,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    from advisors.call_stacks import flames
     from advisors.communication import group_overlap
     from advisors.communication import groups as of_groups
     from advisors.counters import operators, rates
@@ -95,3 +96,4 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*group_overlap.DRAWINGS)
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)
+    registry.add(*flames.DRAWINGS)
