@@ -80,7 +80,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
-    from advisors.host_dispatch import stages
+    from advisors.host_dispatch import engine_passes, stages
     from advisors.layers import collectives, module_views
     from advisors.layers import drawings as of_layers
     from advisors.roofline import drawings as of_bounds
@@ -91,6 +91,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
+    registry.add(*engine_passes.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)
