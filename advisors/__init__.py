@@ -75,7 +75,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.call_stacks import flames
-    from advisors.communication import group_overlap
+    from advisors.communication import group_overlap, lag
     from advisors.communication import groups as of_groups
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
@@ -95,6 +95,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)
+    registry.add(*lag.DRAWINGS)
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)
     registry.add(*flames.DRAWINGS)
