@@ -75,6 +75,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.call_stacks import flames
+    from advisors.call_stacks import memory as of_blocks
     from advisors.communication import group_overlap, lag
     from advisors.communication import groups as of_groups
     from advisors.counters import operators, rates
@@ -99,3 +100,4 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)
     registry.add(*flames.DRAWINGS)
+    registry.add(*of_blocks.DRAWINGS)

@@ -1,8 +1,8 @@
 """``stacks.folded``: time by call stack, a line a stack, for flamegraph.pl, speedscope, inferno and their like.
 
 Source: brendangregg/FlameGraph, README ("Fold stacks"): frames from the outermost on, semicolons between them, a space
-and a whole number, here ns of the profiled steps. The first two frames say whose time it is: the rank, and ``host`` or
-``device``.
+and a whole number, here ns of the profiled steps, of memory bytes. The first two frames say what it is of: the rank,
+and ``host``, ``device`` or ``memory``.
 """
 
 from __future__ import annotations

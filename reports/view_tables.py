@@ -74,13 +74,15 @@ def view_tables(view: View, t: Labels) -> Iterator[Block]:
             ]
             yield from _named([t.either(column) for column in heat.columns[:KEYS]], rows, t)
         case FlameView(data=flame):
-            yield from _table(["flame.stack", "flame.own", "flame.share"], _most_by_themselves(flame, t), t, (1, 2))
+            yield from _table(
+                ["flame.stack", "flame.own", "flame.share"], _most_by_themselves(flame, view.unit, t), t, (1, 2)
+            )
         case TableView():
             yield written(view, t)
 
 
-def _most_by_themselves(flame: Flame, t: Labels) -> list[tuple[Line, ...]]:
-    """The stacks that take most time themselves, with their innermost frames."""
+def _most_by_themselves(flame: Flame, unit: str, t: Labels) -> list[tuple[Line, ...]]:
+    """The stacks that take most time, or hold most memory, themselves, with their innermost frames."""
     own = [took for _, _, took in flame.nodes]
     for caller, _, took in flame.nodes:
         if caller >= 0:
@@ -94,7 +96,7 @@ def _most_by_themselves(flame: Flame, t: Labels) -> list[tuple[Line, ...]]:
             while at >= 0 and len(names) < FRAMES:
                 names.append(frame_name(*flame.frames[flame.nodes[at][1]], t))
                 at = flame.nodes[at][0]
-            rows.append(_row(" < ".join(names), t.time(own[place]), f"{100 * own[place] / total:.1f} %"))
+            rows.append(_row(" < ".join(names), t.quantity(own[place], unit), f"{100 * own[place] / total:.1f} %"))
     return rows
 
 

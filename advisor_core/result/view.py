@@ -168,18 +168,21 @@ class CurveView(_View):
     data: Curve
 
 
-FrameKind = Literal["thread", "python", "module", "operator", "mark", "runtime", "kernel", "unknown", "left_out"]
+FrameKind = Literal[
+    "thread", "python", "module", "operator", "mark", "runtime", "kernel", "unknown", "earlier", "left_out"
+]
 """What a frame is: a thread by its number, a Python function, a call of a module, an operator of the framework, a mark
 of the user or an engine, a call of the runtime, what ran on the device; ``unknown``: it is not recorded what launched
-that, ``left_out``: calls that there was no room for."""
+that, ``earlier``: memory that is older than the recording or not recorded, ``left_out``: calls that there was no room
+for."""
 
 
 class Flame(Model):
-    """Time by call stack: ``of`` the host without what threads wait unrecorded, or of the device. ``nodes``: of each
-    the place of its caller before it (-1: none), its number in ``frames`` (name and kind), and its time with that of
-    all it calls, ns of all steps."""
+    """Time by call stack: ``of`` the host without what threads wait unrecorded, or of the device; or memory at its
+    peak. ``nodes``: of each the place of its caller before it (-1: none), its number in ``frames`` (name and kind), and
+    its time with that of all it calls, ns of all steps; of memory bytes."""
 
-    of: Literal["host", "device"]
+    of: Literal["host", "device", "memory"]
     frames: list[tuple[str, FrameKind]]
     nodes: list[tuple[int, int, int]]
 
@@ -197,7 +200,7 @@ class Flame(Model):
 
 
 class FlameView(_View):
-    """Time by call stack, what is called below its caller."""
+    """Time or memory by call stack, what is called below its caller."""
 
     kind: Literal["flame"] = "flame"
     data: Flame

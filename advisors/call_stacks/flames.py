@@ -68,7 +68,7 @@ def _host(events: pd.DataFrame, nesting: Nesting, windows: pd.DataFrame) -> Flam
     threads, number = np.unique(events["thread"].to_numpy(), return_inverse=True)
     roots = np.array([paths.place(-1, str(thread), "thread") for thread in threads.tolist()], dtype=np.int64)
     places = placed(paths, events, nesting, nesting.around, roots[number])
-    return _flame("host", paths, places, own)
+    return flame_of("host", paths, places, own)
 
 
 def _device(facts: Facts, events: pd.DataFrame, nesting: Nesting) -> Flame | None:
@@ -96,11 +96,12 @@ def _device(facts: Facts, events: pd.DataFrame, nesting: Nesting) -> Flame | Non
     took = (kernels["end_ns"] - kernels["start_ns"]).to_numpy()
     # On GPUs the type of a kernel is the operator that launched it.
     places = np.where(is_same, above, np.asarray(leaves, dtype=np.int64)[number])
-    return _flame("device", paths, places, took)
+    return flame_of("device", paths, places, took)
 
 
-def _flame(of: Literal["host", "device"], paths: Paths, places: Ints, times: Ints) -> Flame | None:
-    """The tree of ``paths`` with the times of its places, without those below that have least."""
+def flame_of(of: Literal["host", "device", "memory"], paths: Paths, places: Ints, times: Ints) -> Flame | None:
+    """The tree of ``paths`` with the times (or bytes) of its places, without those below that have least; ``None``
+    where there are none."""
     count = len(paths.parents)
     total = np.zeros(count, dtype=np.int64)
     known = places >= 0
@@ -133,7 +134,7 @@ def _flame(of: Literal["host", "device"], paths: Paths, places: Ints, times: Int
 
 
 def _view(flame: Flame, rank: int, count: int) -> FlameView:
-    of = flame.of
+    of: Literal["host", "device"] = "host" if flame.of == "host" else "device"
     return FlameView(
         id=f"{of}-stacks-rank{rank}",
         title=message(_TITLES[of], rank=rank, count=count),

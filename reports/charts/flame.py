@@ -1,4 +1,4 @@
-"""Flame graphs: time by call stack, callers above what they call, as wide as their time."""
+"""Flame graphs: time or memory by call stack, callers above what they call, as wide as their time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw_flame(view: FlameView, labels: Labels) -> Chart:
         name, kind = flame.frames[flame.nodes[box.nodes[-1]][1]]
         kinds[kind] = None
         y = box.row * HIGH
-        out.append(rect(_tip(flame, box, total, labels), f"fl fl-{kind}", box.x, y, box.wide, HIGH - 1))
+        out.append(rect(_tip(view, box, total, labels), f"fl fl-{kind}", box.x, y, box.wide, HIGH - 1))
         if written := _fitting(_short(name, kind, labels), len(box.nodes) - 1, box.wide - 6):
             out.append(text(written, box.x + 3, y + 12.5, "t-cell t-inverse" if kind == "kernel" else "t-cell"))
     rows = 1 + max((box.row for box in shown), default=0)
@@ -92,7 +92,8 @@ def _is_one(flame: Flame, below: dict[int, list[int]], place: int) -> bool:
     return all(flame.frames[flame.nodes[each][1]][1] == "python" for each in (place, inner[0]))
 
 
-def _tip(flame: Flame, box: Box, total: int, labels: Labels) -> str:
+def _tip(view: FlameView, box: Box, total: int, labels: Labels) -> str:
+    flame = view.data
     outer, inner = flame.nodes[box.nodes[0]], flame.nodes[box.nodes[-1]]
     own = inner[2] - sum(took for caller, _, took in flame.nodes if caller == box.nodes[-1])
     names = [frame_name(*flame.frames[flame.nodes[place][1]], labels) for place in box.nodes[::-1]]
@@ -107,7 +108,7 @@ def frame_name(name: str, kind: FrameKind, labels: Labels) -> str:
     """A frame as it is recorded, or what stands for it."""
     if kind == "thread":
         return labels("flame.thread", thread=name)
-    return labels(f"flame.{kind}") if kind in ("unknown", "left_out") else one_line(name)
+    return labels(f"flame.{kind}") if kind in ("unknown", "earlier", "left_out") else one_line(name)
 
 
 def _short(name: str, kind: FrameKind, labels: Labels) -> tuple[str, str]:
