@@ -42,7 +42,7 @@ def test_ranks_differ_most_where_one_calls_and_another_does_not() -> None:
 
 
 def test_of_many_ranks_the_quartiles_are_shown() -> None:
-    """Per step of two: 10, 20, 30, 40 and 100; numpy's linear quartiles of five values are the second and the fourth."""
+    """Per step of two: 10, 20, 30, 40 and 100; the quartiles of five are the second and fourth."""
     ranks = {rank: apis({"a": (1, 2 * ns)}) for rank, ns in enumerate((40, 10, 100, 20, 30))}
     (view,) = api_view(ranks)
     assert view.data.rows == [["a", "acl", 30, 20, 40, 10, 1, 100, 2]]
