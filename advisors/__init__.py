@@ -74,12 +74,14 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
-    from advisors.communication import group_overlap
+    from advisors.call_stacks import flames
+    from advisors.call_stacks import memory as of_blocks
+    from advisors.communication import group_overlap, lag
     from advisors.communication import groups as of_groups
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
-    from advisors.host_dispatch import stages
+    from advisors.host_dispatch import engine_passes, stages
     from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
     from advisors.roofline import drawings as of_bounds
@@ -92,8 +94,12 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
+    registry.add(*engine_passes.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)
+    registry.add(*lag.DRAWINGS)
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)
+    registry.add(*flames.DRAWINGS)
+    registry.add(*of_blocks.DRAWINGS)

@@ -107,6 +107,19 @@ class Timeline(_OnDemand):
         return TimelineRenderer()
 
 
+class Folded(_OnDemand):
+    """Of `reports.folded`."""
+
+    name = "folded"
+    filename = "stacks.folded"
+    on_request = True
+
+    def _imported(self) -> _Renders:
+        from reports.folded import FoldedRenderer
+
+        return FoldedRenderer()
+
+
 class Sarif(_OnDemand):
     """Of `reports.machine.sarif`."""
 

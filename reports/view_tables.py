@@ -10,6 +10,8 @@ from advisor_core.api.renderers import (
     BarsView,
     Cell,
     CurveView,
+    Flame,
+    FlameView,
     HeatmapView,
     StackedBarsView,
     StripView,
@@ -17,6 +19,7 @@ from advisor_core.api.renderers import (
     View,
 )
 from reports.blocks import Block, Code, Column, Line, Row, Table, line
+from reports.charts.flame import frame_name
 from reports.charts.keys import Keys
 from reports.labels import Labels, is_number
 from reports.sections.grid import cut
@@ -25,6 +28,9 @@ ROWS = 24
 KEYS = 12
 LARGEST = 6
 """Parts of a lane that are named."""
+
+FRAMES = 4
+"""Frames of a stack that are named, from the innermost outwards."""
 
 
 def view_tables(view: View, t: Labels) -> Iterator[Block]:
@@ -67,8 +73,31 @@ def view_tables(view: View, t: Labels) -> Iterator[Block]:
                 for name, values in zip(heat.rows, heat.values, strict=True)
             ]
             yield from _named([t.either(column) for column in heat.columns[:KEYS]], rows, t)
+        case FlameView(data=flame):
+            yield from _table(
+                ["flame.stack", "flame.own", "flame.share"], _most_by_themselves(flame, view.unit, t), t, (1, 2)
+            )
         case TableView():
             yield written(view, t)
+
+
+def _most_by_themselves(flame: Flame, unit: str, t: Labels) -> list[tuple[Line, ...]]:
+    """The stacks that take most time, or hold most memory, themselves, with their innermost frames."""
+    own = [took for _, _, took in flame.nodes]
+    for caller, _, took in flame.nodes:
+        if caller >= 0:
+            own[caller] -= took
+    total = max(1, sum(own))
+    rows = []
+    for place in sorted(range(len(own)), key=lambda place: (-own[place], place))[:ROWS]:
+        if own[place]:
+            names: list[str] = []
+            at = place
+            while at >= 0 and len(names) < FRAMES:
+                names.append(frame_name(*flame.frames[flame.nodes[at][1]], t))
+                at = flame.nodes[at][0]
+            rows.append(_row(" < ".join(names), t.quantity(own[place], unit), f"{100 * own[place] / total:.1f} %"))
+    return rows
 
 
 def written(view: TableView, t: Labels) -> Table:

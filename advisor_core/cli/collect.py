@@ -24,9 +24,15 @@ from advisor_core.collecting import TOOLS
     type=click.Choice(TOOLS),
     help="What takes the profile.  [default: the profiler of the recorded devices; torch_npu without RESULT.json]",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Print instead a script that checks, on the machine with the NPUs, what the profiler needs there: driver, "
+    "rights, CANN, torch_npu, devices, disk.",
+)
 @language_option("the comments")
 @settings_options(lang="lang")
-def collect(result: Path | None, tool: str | None, lang: str) -> None:
+def collect(result: Path | None, tool: str | None, check: bool, lang: str) -> None:
     """Print the profiler configuration that answers what could not be answered.
 
     RESULT.json is the report.json of a run; without it the recommended configuration is printed. Every option comes
@@ -37,6 +43,13 @@ def collect(result: Path | None, tool: str | None, lang: str) -> None:
     from advisor_core.plugins.host import load_host
 
     warn_of_lost_letters(lang)
+    if check:
+        from advisor_core.collecting.machine.script import script
+
+        if result is not None or tool is not None:
+            stop(EXIT_USAGE, "--check needs no RESULT.json and no --for: it asks for what any profiler of NPUs needs")
+        say(script(lang))
+        return
     recorded = read_result(result) if result is not None else None
     options = load_host().capture_options
     try:

@@ -67,7 +67,8 @@ PAGE = "report.html"
     callback=split,
     metavar="NAME,...",
     help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
-    "MindStudio Insight, with a slice of the recording for each problem; for programs sarif, junit, github, gitlab, "
+    "MindStudio Insight, with a slice of the recording for each problem; folded, stacks for speedscope and "
+    "flamegraph.pl; for programs sarif, junit, github, gitlab, "
     "lines; for a ticket there jira.",
 )
 @language_option("report and summary")

@@ -84,9 +84,13 @@ def records(tool: str, options: Iterable[CaptureOption]) -> set[str]:
 
 
 def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> str:
-    """The profiler that is named first among the options of the devices that were recorded; without a result, or for
-    devices that no option is about, of the first devices that there are options of."""
+    """The profiler of the framework that was recorded, where it is of that alone; else the one that is named first
+    among the options of the devices that were recorded; without a result, or for devices that no option is about, of
+    the first devices that there are options of."""
     recorded = {source.vendor for source in result.inputs} if result else set()
+    frameworks = {source.framework for source in result.inputs} if result else set()
+    if of_framework := [name for name, tool in tools().items() if {tool.framework} == frameworks]:
+        return of_framework[0]
     of_vendors = [option for option in options if option.vendor]
     chosen = next((option for option in of_vendors if option.vendor in recorded), of_vendors[0])
     return next(tool for tool in chosen.settings if tool in TOOLS)

@@ -57,7 +57,7 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
         yield from _filled("collect.open", lang, rule=rule, reason=reason.of(lang) if reason else "")
     yield ""
     for note in plan.tool.notes_for(plan.roles, space=recording().space, window=plan.tokens):
-        yield from _wrapped(note.of(lang), "- ", "  ")
+        yield from wrapped(note.of(lang), "- ", "  ")
 
 
 def _why(choice: Choice, lang: str) -> str:
@@ -110,14 +110,14 @@ def _cost(plan: Plan, lang: str) -> Iterator[str]:
 
 
 def _filled(name: str, lang: str, /, **values: object) -> list[str]:
-    return _wrapped(message(name, **values).of(lang))
+    return wrapped(message(name, **values).of(lang))
 
 
 def _indented(text: str) -> list[str]:
-    return _wrapped(text, "    ", "    ")
+    return wrapped(text, "    ", "    ")
 
 
-def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
+def wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
     """Lines of at most ``_WIDTH`` columns, the first after ``first`` and the others after ``rest``. Chinese is broken
     between any two characters, and they are two columns wide."""
     lines, line, used, gap = [], first, len(first), False
@@ -137,7 +137,7 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
 
 def _comment(tool: Tool, lang: str, name: str, /, **values: object) -> str:
     """A comment of the tool as comment lines, for its template."""
-    return "\n".join(f"# {line}" for line in _wrapped(tool.comment(name, **values).of(lang)))
+    return "\n".join(f"# {line}" for line in wrapped(tool.comment(name, **values).of(lang)))
 
 
 def _json(value: object) -> str:

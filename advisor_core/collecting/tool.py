@@ -36,6 +36,7 @@ class Tool(Model):
     """``name`` is that of its files, and what ``advisor collect --for`` takes. ``template``: the file that is filled.
 
     ``window``: what it counts: the calls of a schedule, the training steps of a reinforcement learning job, or seconds.
+    ``framework``: the only one whose programs it records.
     ``service``: it records a service, which decodes, with every process of it. ``roles``: those that are chosen from.
     ``notes``: in the order in which they are printed; a word names a message ``collect.note...`` that several tools
     share. ``comments``: what its template puts between the lines of code.
@@ -45,6 +46,7 @@ class Tool(Model):
     template: str
     title: Text
     window: Literal["steps", "training_steps", "seconds"] = "steps"
+    framework: str = ""
     service: bool = False
     roles: Mapping[str, Role] = Field(default_factory=dict)
     notes: Sequence[str | Note]

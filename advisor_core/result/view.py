@@ -168,6 +168,44 @@ class CurveView(_View):
     data: Curve
 
 
+FrameKind = Literal[
+    "thread", "python", "module", "operator", "mark", "runtime", "kernel", "unknown", "earlier", "left_out"
+]
+"""What a frame is: a thread by its number, a Python function, a call of a module, an operator of the framework, a mark
+of the user or an engine, a call of the runtime, what ran on the device; ``unknown``: it is not recorded what launched
+that, ``earlier``: memory that is older than the recording or not recorded, ``left_out``: calls that there was no room
+for."""
+
+
+class Flame(Model):
+    """Time by call stack: ``of`` the host without what threads wait unrecorded, or of the device; or memory at its
+    peak. ``nodes``: of each the place of its caller before it (-1: none), its number in ``frames`` (name and kind), and
+    its time with that of all it calls, ns of all steps; of memory bytes."""
+
+    of: Literal["host", "device", "memory"]
+    frames: list[tuple[str, FrameKind]]
+    nodes: list[tuple[int, int, int]]
+
+    @model_validator(mode="after")
+    def _is_a_tree(self) -> Self:
+        left = [took for _, _, took in self.nodes]
+        for place, (caller, frame, took) in enumerate(self.nodes):
+            if not -1 <= caller < place or not 0 <= frame < len(self.frames):
+                raise ValueError("a node stands behind its caller and has one of the frames")
+            if caller >= 0:
+                left[caller] -= took
+        if any(took < 0 for took in left):
+            raise ValueError("a caller takes at least as long as what it calls")
+        return self
+
+
+class FlameView(_View):
+    """Time or memory by call stack, what is called below its caller."""
+
+    kind: Literal["flame"] = "flame"
+    data: Flame
+
+
 class TableColumn(Model):
     """``unit``: of the numbers in it, '' for counts and texts."""
 
@@ -198,5 +236,5 @@ class TableView(_View):
     data: Grid
 
 
-Drawn = BarsView | StackedBarsView | StripView | HeatmapView | CurveView
+Drawn = BarsView | StackedBarsView | StripView | HeatmapView | CurveView | FlameView
 View = Annotated[Drawn | TableView, Field(discriminator="kind")]

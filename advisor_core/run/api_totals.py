@@ -19,6 +19,9 @@ LISTED = 200
 SHOWN = 40
 """Rows of the view, those in which the ranks differ most."""
 
+QUARTILES = 5
+"""Ranks from which quartiles are shown: of fewer the least, the median and the most say as much; our choice."""
+
 _KEY = ["level", "name"]
 
 
@@ -66,12 +69,15 @@ def api_view(ranks: Mapping[int, RankApis]) -> list[TableView]:
         {rank: found.table.set_index(_KEY)["ns"] / max(found.steps, 1) for rank, found in sorted(ranks.items())}
     ).fillna(0.0)
     least, most, median = per_step.min(axis=1), per_step.max(axis=1), per_step.median(axis=1)
+    low, high = (per_step.quantile(part, axis=1) for part in (0.25, 0.75))
+    has_quartiles = len(ranks) >= QUARTILES
     spread = (most - least).sort_values(ascending=False, kind="stable")
     rows: list[list[Cell]] = [
         [
             str(key[1]),
             str(key[0]),
             round(median[key]),
+            *((round(low[key]), round(high[key])) if has_quartiles else ()),
             round(least[key]),
             int(per_step.loc[key].idxmin()),
             round(most[key]),
@@ -83,6 +89,7 @@ def api_view(ranks: Mapping[int, RankApis]) -> list[TableView]:
         ("apis.name", ""),
         ("apis.level", ""),
         ("apis.median", "ns"),
+        *((("apis.low", "ns"), ("apis.high", "ns")) if has_quartiles else ()),
         ("apis.least", "ns"),
         ("apis.least_rank", ""),
         ("apis.most", "ns"),

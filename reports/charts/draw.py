@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor_core.api.renderers import BarsView, CurveView, Drawn, HeatmapView, StackedBarsView, StripView
+from advisor_core.api.renderers import BarsView, CurveView, Drawn, FlameView, HeatmapView, StackedBarsView, StripView
 from reports.charts.bars import draw_bars
 from reports.charts.chart import Chart
 from reports.charts.curve import draw_curve
+from reports.charts.flame import draw_flame
 from reports.charts.heatmap import draw_heatmap
 from reports.charts.stacked import draw_stacked
 from reports.charts.strip import draw_strip
@@ -28,6 +29,8 @@ def draw(view: Drawn, labels: Labels) -> Chart:
             chart = draw_heatmap(view, labels)
         case CurveView():
             chart = draw_curve(view, labels)
+        case FlameView():
+            chart = draw_flame(view, labels)
     named = view.rank is not None and labels("word.rank", rank=view.rank) in title
     title = f"{view.role} · {title}" if view.role else title
     return replace(chart, title=title, rank=None if named else view.rank)

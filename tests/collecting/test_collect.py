@@ -436,11 +436,32 @@ def test_a_gpu_is_recorded_by_the_profiler_of_pytorch() -> None:
     """By default with the profiler of the recorded devices, and by no other."""
     tools = {vendor: planning.default_tool(OPTIONS.values(), result(vendor=vendor)) for vendor in ("gpu", "ascend", "")}
     assert tools == {"gpu": "torch", "ascend": "torch_npu", "": "torch_npu"}
-    assert planning.records("torch", OPTIONS.values()) == {"gpu"}
+    assert planning.records("torch", OPTIONS.values()) == planning.records("vllm_gpu", OPTIONS.values()) == {"gpu"}
     for lang in ("en", "zh"):
         text = render(plan("torch", result(outcome("AB001", *IDS), vendor="gpu")), lang)
         assert not re.search(r"\bnpu|torch_npu|ascend|\bcann\b|昇腾", text, re.IGNORECASE)
         assert "record_shapes=True" in code(text) and "profile_memory=True" in code(text)
+
+
+def test_a_recording_of_mindspore_is_taken_again_by_its_profiler() -> None:
+    given = result(outcome("AB001", "memory"))
+    given = given.model_copy(
+        update={"inputs": [source.model_copy(update={"framework": "mindspore"}) for source in given.inputs]}
+    )
+    assert planning.default_tool(OPTIONS.values(), given) == "mindspore"
+    text = render(plan("mindspore", given), "en")
+    assert "profile_memory=True" in text and "analyse_flag=False" in text
+    ast.parse(text)
+
+
+def test_a_service_of_vllm_on_gpus_records_a_window_of_its_load() -> None:
+    config = profiler_config(render(plan("vllm_gpu", result(outcome("AB001", "memory"), vendor="gpu")), "en"))
+    assert config["torch_profiler_with_memory"] and config["torch_profiler_record_shapes"]
+    assert (config["torch_profiler_with_stack"], config["delay_iterations"], config["max_iterations"]) == (
+        False,
+        30,
+        30,
+    )
 
 
 def test_a_profiler_of_other_devices_is_refused(tmp_path: Path) -> None:

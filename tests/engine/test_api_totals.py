@@ -41,6 +41,17 @@ def test_ranks_differ_most_where_one_calls_and_another_does_not() -> None:
     assert not api_view({0: apis({"a": (1, 100)})})
 
 
+def test_of_many_ranks_the_quartiles_are_shown() -> None:
+    """Per step of two: 10, 20, 30, 40 and 100; the quartiles of five are the second and fourth."""
+    ranks = {rank: apis({"a": (1, 2 * ns)}) for rank, ns in enumerate((40, 10, 100, 20, 30))}
+    (view,) = api_view(ranks)
+    assert view.data.rows == [["a", "acl", 30, 20, 40, 10, 1, 100, 2]]
+    heads = [column.label.en for column in view.data.columns]
+    assert heads[2:5] == ["Median", "Lower quartile", "Upper quartile"]
+    (few,) = api_view({rank: ranks[rank] for rank in range(4)})
+    assert "Lower quartile" not in [column.label.en for column in few.data.columns]
+
+
 def test_a_rank_without_totals_has_none() -> None:
     scene = Scene().kernel(0, 10)
     assert rank_apis(scene.store(), 1) is None

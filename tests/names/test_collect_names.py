@@ -41,14 +41,14 @@ def test_calls_of_the_profiler_fit_their_signatures(tool: str) -> None:
     seen = 0
     for node in ast.walk(ast.parse(python_of(render(plan(tool), "en"), tool))):
         name = dotted(node) if isinstance(node, ast.Attribute) else ""
-        if name.startswith(("torch_npu.profiler.", "torch.profiler.")):
+        if name.startswith(("torch_npu.profiler.", "torch.profiler.", "mindspore.profiler.")):
             assert book.get(name) is not None, name
-        if isinstance(node, ast.Call) and dotted(node.func).startswith(("torch_npu.", "torch.profiler.")):
+        if isinstance(node, ast.Call) and dotted(node.func).startswith(("torch_npu.", "torch.profiler.", "mindspore.")):
             entry = book.get(dotted(node.func))
             assert entry is not None and entry.signature is not None, ast.unparse(node)
             assert misfit(entry.signature, node) == "", ast.unparse(node)
             seen += 1
-    assert seen >= {"torch_npu": 4, "vllm": 4, "torch": 3}.get(tool, 0)
+    assert seen >= {"torch_npu": 4, "vllm": 4, "torch": 3, "mindspore": 4}.get(tool, 0)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -94,10 +94,15 @@ def ranks_of(count: int) -> dict[str, dict[str, object]]:
         "strip": {"start": 0, "end": 120_000, "lanes": [{"label": "device", "intervals": intervals}]},
         "heatmap": {"rows": names, "columns": names, "values": links},
         "bars": {"rows": [{"label": f"op{i}", "value": 1_000_000 // (i + 1)} for i in range(400)]},
+        "flame": {
+            "of": "host",
+            "frames": [["1", "thread"], *([f"aten::op{i}", "operator"] for i in range(400))],
+            "nodes": [[-1, 0, 800_000], *([0, i + 1, 2_000] for i in range(400))],
+        },
     }
 
 
-@pytest.mark.parametrize("kind", ["stacked_bar", "strip", "heatmap", "bars"])
+@pytest.mark.parametrize("kind", ["stacked_bar", "strip", "heatmap", "bars", "flame"])
 def test_no_chart_has_more_marks_than_a_reader_can_use(kind: str) -> None:
     fields = {"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": ranks_of(256)[kind]}
     chart = draw(TypeAdapter(View).validate_python(fields), EN)
@@ -116,6 +121,7 @@ HOSTILE_VIEWS: dict[str, dict[str, object]] = {
         "marks": [{"start": 0, "end": 5, "label": {"en": HARM, "zh": HARM}}],
     },
     "heatmap": {"rows": [HARM], "columns": [HARM], "values": [[1.0]]},
+    "flame": {"of": "device", "frames": [[HARM, "python"], [HARM, "kernel"]], "nodes": [[-1, 0, 9], [0, 1, 5]]},
     "stacked_bar": {"rows": [{"label": HARM, "parts": [{"key": HARM, "value": 3}]}]},
     "curve": {
         "start": 0,

@@ -192,6 +192,7 @@ def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
         "github": ("github.txt", True),
         "gitlab": ("gl-code-quality-report.json", True),
         "lines": ("findings.txt", True),
+        "folded": ("stacks.folded", True),
         "jira": ("jira.txt", True),
         "trace": ("report.trace.json", True),
         "timeline": ("timeline.html", True),

@@ -1,0 +1,1 @@
+"""Call stacks: where the time of the host and of the device went, by who called whom."""
