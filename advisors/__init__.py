@@ -22,6 +22,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     )
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.layers import layers, modules
+    from advisors.pipeline_bound import streams
     from advisors.roofline import bounds, products, work
 
     registry.add(*capture_job.FACTS)
@@ -41,6 +42,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*bounds.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
+    registry.add(*streams.FACTS)
 
 
 @hookimpl
@@ -82,6 +84,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.host_dispatch import stages
     from advisors.layers import collectives, module_views
     from advisors.layers import drawings as of_layers
+    from advisors.pipeline_bound import streams
     from advisors.roofline import drawings as of_bounds
 
     registry.add(*of_layers.DRAWINGS)
@@ -90,6 +93,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
+    registry.add(*streams.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)
