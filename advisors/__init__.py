@@ -86,11 +86,13 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.layers import drawings as of_layers
     from advisors.pipeline_bound import streams
     from advisors.roofline import drawings as of_bounds
+    from advisors.roofline import first_looks
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
     registry.add(*collectives.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
+    registry.add(*first_looks.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
     registry.add(*streams.DRAWINGS)
