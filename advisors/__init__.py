@@ -84,7 +84,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.host_dispatch import stages
     from advisors.layers import collectives, module_views
     from advisors.layers import drawings as of_layers
-    from advisors.pipeline_bound import inside, streams
+    from advisors.pipeline_bound import inside, streams, weight_bytes
     from advisors.roofline import drawings as of_bounds
     from advisors.roofline import first_looks
 
@@ -97,6 +97,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*stages.DRAWINGS)
     registry.add(*streams.DRAWINGS)
     registry.add(*inside.DRAWINGS)
+    registry.add(*weight_bytes.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)
