@@ -22,7 +22,7 @@ from advisors.messages import message
 from advisors.roofline.products import balance
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
-_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
+BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
 """Operators that reduce along the last axis and so give whole rows to a core (docs/sources.md#rows-per-core). Not
 quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
 
@@ -75,7 +75,7 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     cores = facts[chip].vector_cores
     frame = kernels.frame
     names = ["type", "input_shapes", "duration_ns", "block_dim", "row", "work"]
-    row_kernels = frame[names][matching(frame["type"], _BY_ROWS)]
+    row_kernels = frame[names][matching(frame["type"], BY_ROWS)]
     if row_kernels.empty:
         raise NotApplicable(message("shape_affinity.no_norms"))
     kernels.require_shapes()
