@@ -14,7 +14,7 @@ CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
 
 
 def divided(blocks: int, *, type_: str = "ReduceSum", us: float = 1_000, at_work: float | None = None) -> Scene:
-    """A kernel of so many blocks in a step of 10 ms. ``at_work``: of the time of all 48 cores, that in which they work."""
+    """A kernel of so many blocks in a step of 10 ms. ``at_work``: part of the time of 48 cores in which they work."""
     scene = Scene().tensors(0, us, type_, ["4096,1024 BF16"], ["4096,1024 BF16"], core="AI_VECTOR_CORE")
     scene.busy(blocks, aiv_vec=0.9 * us)
     if at_work is not None:
