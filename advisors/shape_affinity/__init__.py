@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisors.shape_affinity import alignment, attention, blocks, patches, rows, shared_input, tails
+from advisors.shape_affinity import alignment, attention, attention_length, blocks, patches, rows, shared_input, tails
 
 ADVISORS = (
     tails.tails,
@@ -10,6 +10,7 @@ ADVISORS = (
     blocks.blocks,
     shared_input.shared_input,
     attention.attention,
+    attention_length.attention_length,
     alignment.alignment,
     patches.patches,
 )
