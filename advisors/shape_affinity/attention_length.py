@@ -1,4 +1,4 @@
-"""SA009: fused attention over lengths that are no multiple of 128, beside such over lengths that are."""
+"""SA011: fused attention over lengths that are no multiple of 128, beside such over lengths that are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SA009: what attention over an unaligned length costs, where the recording has an aligned one to hold it against."""
+"""SA011: what attention over an unaligned length costs, where the recording has an aligned one to hold it against."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_an_unaligned_length_is_held_against_the_nearest_aligned_one() -> None:
     seen = measure(attention_length, store).frame.iloc[0]
     assert (seen["keys"], seen["aligned_keys"]) == (4000, 4096)
     assert seen["slower"] == pytest.approx(0.5) and seen["saving_ns"] == pytest.approx(1_500_000 - 1_048_576)
-    found = judge_rule("SA009", store)
+    found = judge_rule("SA011", store)
     assert found.state == "fail" and found.first.severity == "low"
     assert found.first.impact_ns == pytest.approx(451_424, abs=1)
 
 
 def test_padding_that_adds_as_much_as_it_saves_is_not_advised() -> None:
-    assert judge_rule("SA009", attentions((4000, 1_040), (4096, 1_048.576)).store()).state == "pass"
+    assert judge_rule("SA011", attentions((4000, 1_040), (4096, 1_048.576)).store()).state == "pass"
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_padding_that_adds_as_much_as_it_saves_is_not_advised() -> None:
     ids=["alone", "far shorter", "other channels"],
 )
 def test_without_an_aligned_one_like_it_the_cost_is_unknown(scene: Scene) -> None:
-    assert judge_rule("SA009", scene.store()).state == "cannot_answer"
+    assert judge_rule("SA011", scene.store()).state == "cannot_answer"
 
 
 def test_aligned_lengths_and_single_tokens_are_no_question() -> None:
-    assert judge_rule("SA009", attentions((4096, 1_000), (2048, 300)).store()).state == "not_applicable"
+    assert judge_rule("SA011", attentions((4096, 1_000), (2048, 300)).store()).state == "not_applicable"
 
 
 def test_recorded_attentions_are_aligned(profiles: Path) -> None:
     """8,192 queries and keys."""
-    assert judge_rule("SA009", real_rank(profiles, "msprof-op-summary", 0)).state == "not_applicable"
+    assert judge_rule("SA011", real_rank(profiles, "msprof-op-summary", 0)).state == "not_applicable"
