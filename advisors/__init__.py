@@ -22,6 +22,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     )
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.layers import layers, modules
+    from advisors.pipeline_bound import streams
     from advisors.roofline import bounds, products, work
 
     registry.add(*capture_job.FACTS)
@@ -41,6 +42,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*bounds.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
+    registry.add(*streams.FACTS)
 
 
 @hookimpl
@@ -84,7 +86,9 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.host_dispatch import engine_passes, stages
     from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
+    from advisors.pipeline_bound import inside, streams, weight_bytes
     from advisors.roofline import drawings as of_bounds
+    from advisors.roofline import first_looks
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
@@ -92,9 +96,13 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*attention.DRAWINGS)
     registry.add(*passes.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
+    registry.add(*first_looks.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
     registry.add(*engine_passes.DRAWINGS)
+    registry.add(*streams.DRAWINGS)
+    registry.add(*inside.DRAWINGS)
+    registry.add(*weight_bytes.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)

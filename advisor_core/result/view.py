@@ -218,13 +218,19 @@ Cell = str | Number | Text | None
 
 
 class Grid(Model):
+    """``entries``: where the last column names problems, the entries of the ledger that each row is about; the
+    composition of the result fills that column."""
+
     columns: list[TableColumn] = Field(min_length=1)
     rows: list[list[Cell]]
+    entries: list[list[str]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_a_rectangle(self) -> Self:
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError("a table needs a cell for each column of each row")
+        if self.entries and len(self.entries) != len(self.rows):
+            raise ValueError("each row has entries of the ledger, or none has")
         return self
 
 

@@ -12,6 +12,7 @@ from advisor_core.run.compose_iteration import compose_iteration
 from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
 from advisor_core.run.compose_phases import compose_phases, phase_work
 from advisor_core.run.compose_problems import compose_problems
+from advisor_core.run.compose_views import with_problems
 from advisor_core.run.spread import phase_spreads
 
 UNEXPLAINED_FROM = 0.02
@@ -43,7 +44,7 @@ def compose(result: RunResult) -> RunResult:
                 *phase_spreads(work, sum(phase.ns for phase in phases)),
             ],
             "iteration": compose_iteration(result),
-            "views": _few_ranks(result),
+            "views": [with_problems(view, problems, result.findings) for view in _few_ranks(result)],
         }
     )
 

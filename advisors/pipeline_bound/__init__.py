@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisors.pipeline_bound import clock, kernels, products, roofline, waiting, weight_format
+from advisors.pipeline_bound import clock, kernels, products, roofline, streams, waiting, weight_format
 
 ADVISORS = (
     kernels.kernels,
@@ -10,5 +10,6 @@ ADVISORS = (
     clock.clock,
     waiting.waiting,
     weight_format.weight_format,
+    streams.streams,
     *roofline.ADVISORS,
 )

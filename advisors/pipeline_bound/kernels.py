@@ -1,4 +1,4 @@
-"""PB001 to PB005, PB012, PB013: which pipe bounds a kernel, and how busy it is."""
+"""PB001 to PB005, PB012, PB013, PB021: which pipe bounds a kernel, and how busy it is."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from advisors.half_precision import reads_fp32, reads_half
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
+from advisors.shape_affinity.rows import DIVIDED_BY_ROWS
 from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
@@ -100,6 +101,16 @@ _ABOUT = (
         ),
         Column("blocks", "float", "count", "logical blocks", zh="分块数"),
         Column("cores", "float", "count", "cores of the kind that it runs on", zh="核数"),
+        Column("rounds", "float", "count", "how often the cores go round for the blocks", zh="轮数"),
+        Column(
+            "last_round_idle",
+            "float",
+            "ratio",
+            "part of the cores' time that the last round of blocks leaves idle, at most what their cycles leave",
+            zh="末轮空闲",
+        ),
+        Column("at_work", "float", "ratio", "cycles of the cores over those of all cores in its time", zh="核占用率"),
+        Column("by_rows", "bool", "", "it gives whole rows to a core, which are judged by themselves", zh="按行切分"),
         *_SHARES,
     ),
     evidence=(
@@ -124,12 +135,13 @@ def kernels(facts: Facts, params: Params) -> Observations:
             "chained": np.where(_in_chain(facts, len(frame)), duration, 0.0),
             "bytes": np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
             "blocks": frame["block_dim"].to_numpy(),
+            "cycles": np.fmax(frame["aic_cycles"].to_numpy(), frame["aiv_cycles"].to_numpy()),
         }
     )[has_ratio]
     if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
     groups = Groups(weighted, "signature")
-    sums = weighted.groupby("signature", sort=True)[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
+    sums = weighted.groupby("signature", sort=True)[[*PIPES, "duration", "chained", "bytes", "cycles"]].sum(min_count=1)
     table = sums[list(PIPES)].div(sums["duration"], axis=0)
     ratio_by_pipe = table.fillna(-1.0).to_numpy()
     table["bound"] = np.array(PIPES, dtype=object)[ratio_by_pipe.argmax(axis=1)]
@@ -142,6 +154,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["mean_ns"] = sums["duration"] / groups.sizes
     table["total_ns"] = sums["duration"] / rank_kernels.steps
     table["blocks"] = groups.of("blocks", "median")
+    table["cycles_ns"] = sums["cycles"] / sums["duration"]
     firsts = np.flatnonzero(has_ratio)[groups.firsts]
     for name in ("type", "input_shapes", "input_dtypes", "operator_class", "core"):
         table[{"type": "operator", "input_dtypes": "dtypes"}.get(name, name)] = (
@@ -153,6 +166,8 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
     table["communicates"] = matching(table["operator"].astype("category"), FUSED_COMMUNICATION)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
+    table = table.assign(**_rounds(table, facts.get(chip)))
+    table["by_rows"] = matching(table["operator"].astype("category"), DIVIDED_BY_ROWS)
     table = table.assign(**rank_kernels.shares(table["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
@@ -188,3 +203,14 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
     if chip is None:
         return {}
     return {core: float(getattr(chip, f"{kind}_cores")) for core, kind in _CORES.items()}
+
+
+def _rounds(table: pd.DataFrame, cores: Chip | None) -> dict[str, pd.Series]:
+    """Rounds of blocks, and how much of the time of all cores the last one leaves idle: where cycles were counted and
+    leave less idle, only so much, since kernels can divide a block further. ``table``: with ``cycles_ns``, cycles per
+    ns of its kernels, of the busier kind of cores."""
+    rounds = np.ceil(table["blocks"] / table["cores"])
+    at_work = table["cycles_ns"] / (table["cores"] * (np.nan if cores is None else cores.mhz / 1e3))
+    idle = 1 - table["blocks"] / (rounds * table["cores"])
+    measured = (1 - at_work).clip(lower=0.0)
+    return {"rounds": rounds, "at_work": at_work, "last_round_idle": np.fmin(idle, measured.where(at_work > 0))}

@@ -1,4 +1,4 @@
-"""What bounds a part of a step: computing, memory, host, communication, or nothing in particular.
+"""What bounds a part of a step: computing, memory, copies, host, communication, or nothing in particular.
 
 The scheme and its numbers are those of a published guide to torch_npu.profiler, whose shares of the step are taken as
 they are (docs/sources.md#classes-of-boundness). Its bandwidths (good above 250, poor below 150 of 300 GB/s) are of
@@ -13,10 +13,11 @@ from enum import StrEnum
 
 from advisors.roofline.bounds import Part
 
+COPIES_SHARE = 0.5
 COMPUTING_SHARE = 0.6
 MEMORY_SHARE = 0.4
 WAITING_SHARE = 0.2
-"""Shares of the time from which the guide calls a step bound by computing, memory, and waiting."""
+"""Shares of the time from which the guide calls a step bound by copies, computing, memory, and waiting."""
 
 GOOD_COMPUTING = 0.75
 GOOD_MEMORY = 250 / 300
@@ -32,6 +33,7 @@ class Bound(StrEnum):
     COMMUNICATION = "communication"
     HOST = "host"
     IDLE = "idle"
+    COPIES = "copies"
     BALANCED = "balanced"
     UNKNOWN = "unknown"
 
@@ -49,11 +51,12 @@ class Grade(StrEnum):
 class Waiting:
     """Time per step in ns in which nothing computes: ``communication`` runs, or the device is ``idle``; ``untold``: of
     the idle time, that of which no cause was recorded. The guide calls idle time the host's; where most of it has no
-    recorded cause that would be a guess."""
+    recorded cause that would be a guess. ``copies``: on the device, or between it and the host while it is idle."""
 
     communication: float = 0.0
     idle: float = 0.0
     untold: float = 0.0
+    copies: float = 0.0
 
 
 NOT_WAITING = Waiting()
@@ -65,6 +68,8 @@ def bound_of(part: Part, waiting: Waiting = NOT_WAITING) -> Bound:
     if not part.wall_ns:
         return Bound.UNKNOWN
     idle = Bound.IDLE if waiting.untold > waiting.idle / 2 else Bound.HOST
+    if waiting.copies > COPIES_SHARE * part.wall_ns:
+        return Bound.COPIES
     shares = (
         (Bound.COMPUTING, part.by_computing_ns, COMPUTING_SHARE),
         (Bound.MEMORY, part.by_memory_ns, MEMORY_SHARE),

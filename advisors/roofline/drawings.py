@@ -10,15 +10,13 @@ import pandas as pd
 
 from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import PROFILE, Facts, Peaks, covered, ledger, part_ledger, parts
+from advisor_core.api.facts import PROFILE, Facts, Peaks, ledger, part_ledger, parts
 from advisor_core.api.renderers import BarRow, Bars, BarsView, Heatmap, HeatmapView, View
-from advisors.layers.blocks import Block, Pass
-from advisors.layers.drawings import BLOCKS, PASSES
 from advisors.layers.layers import Layers, layers
-from advisors.measuring import leaves, under
 from advisors.messages import message
-from advisors.roofline.boundness import NOT_WAITING, Bound, Grade, Waiting, bound_of, grade_of
+from advisors.roofline.boundness import bound_of
 from advisors.roofline.bounds import Part, Roofline, parts_of, roofline
+from advisors.roofline.named_parts import BOUNDS, NamedPart, named_parts
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -34,33 +32,7 @@ _BASIS = {
     "largest launches": "roofline.basis.launches",
     "device": "roofline.basis.device",
 }
-_BOUNDS = {
-    Bound.COMPUTING: "roofline.bound.computing",
-    Bound.MEMORY: "roofline.bound.memory",
-    Bound.COMMUNICATION: "roofline.bound.communication",
-    Bound.HOST: "roofline.bound.host",
-    Bound.IDLE: "roofline.bound.idle",
-    Bound.BALANCED: "roofline.bound.balanced",
-    Bound.UNKNOWN: "roofline.bound.unknown",
-}
-_GRADES = {
-    Grade.GOOD: "roofline.grade.good",
-    Grade.FAIR: "roofline.grade.fair",
-    Grade.POOR: "roofline.grade.poor",
-    Grade.UNKNOWN: "roofline.grade.unknown",
-}
-"""What is said of the chip and of its bounds, as messages."""
-
-UNKNOWN = "unknown"
-_PARTS = {
-    "training": "roofline.part.training",
-    "log_probs": "roofline.part.log_probs",
-    "prefill": "roofline.part.prefill",
-    "decode": "roofline.part.decode",
-    "mixed": "roofline.part.mixed",
-    UNKNOWN: "roofline.part.unknown",
-}
-"""The parts of a recording, as messages."""
+"""What is said of the chip, as messages."""
 
 _TIMES = ("roofline.column.least", "roofline.column.above")
 _SHARES = (
@@ -85,7 +57,7 @@ def bounds(facts: Facts) -> list[View]:
     towers = facts.get(layers)
     views = [_peaks(found.peaks, set(work.table["dtype"]), rank)]
     if np.isfinite(found.least_ns).any():
-        named = _parts(facts, own, found, towers)
+        named = named_parts(facts, own, found, towers)
         views += [_shares(named, rank), _times(named, rank), *_above(own, found, rank)]
         views += _heavy(own, work, found, rank)
         views += [] if towers is None else _by_layer(own, found, towers, rank)
@@ -132,98 +104,14 @@ def _cache(chip: Peaks) -> Text:
     return message("roofline.cache.known", size=f"{chip.l2_bytes / (1 << 20):.0f}", read=read, written=written)
 
 
-class _Named:
-    """A part of the step, what it is called and what bounds it. ``timed``: its times are shown here; those of blocks
-    are in the drawing of layers."""
-
-    def __init__(self, name: Text, part: Part, waiting: Waiting, *, timed: bool = True) -> None:
-        self.part, self.timed = part, timed
-        self.bound, self.grade = bound_of(part, waiting), grade_of(part)
-        bound, grade = message(_BOUNDS[self.bound]), message(_GRADES[self.grade])
-        self.label = Text(en=f"{name.en}: {bound.en}, {grade.en}", zh=f"{name.zh}：{bound.zh}，{grade.zh}")
-
-
-def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | None) -> list[_Named]:
-    """The step, its passes and its blocks."""
-    rows, steps = len(own.frame), own.steps
-    again = np.zeros(rows, dtype=np.bool_) if towers is None else towers.passes == Pass.RECOMPUTATION
-    waiting = NOT_WAITING
-    if ledger in facts:
-        per_leaf = leaves(facts)
-        waiting = Waiting(*(under(per_leaf, path) for path in ("communication", "idle", "idle/unknown")))
-    whole = parts_of(found, np.zeros(rows, dtype=np.int64), 1, steps, again, [own.wall_ns])
-    named = [_Named(message("roofline.step"), whole[0], waiting)]
-    named += _phases(facts, own, found, again)
-    if towers is None:
-        return named
-    of_passes = (towers.passes, [PASSES[one.key] for one in Pass])
-    of_blocks = (towers.blocks, [BLOCKS[one.key] for one in Block])
-    for timed, (groups, names) in ((True, of_passes), (False, of_blocks)):
-        each = zip(names, parts_of(found, groups, len(names), steps, again, None), strict=True)
-        named += [_Named(message(name), part, NOT_WAITING, timed=timed) for name, part in each if part.kernel_ns]
-    return named
-
-
-def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[np.bool_]) -> list[_Named]:
-    """The parts of a recording of several, by the time between their borders: the marked phases of an iteration, a
-    phase of several parts by part, and elsewhere the parts."""
-    spans, booked = facts.get(parts), facts.get(part_ledger)
-    if spans is None or booked is None:
-        return []
-    names = _names(spans)
-    shown = list(dict.fromkeys(name for name in names.values() if name is not None))
-    if len(shown) < 2:
-        return []
-
-    places = {key: shown.index(name) for key, name in names.items() if name is not None}
-
-    def numbers(frame: pd.DataFrame) -> Ints:
-        keys = zip(frame["phase"].tolist(), frame["part"].tolist(), strict=True)
-        return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
-
-    number, of_leaf = numbers(spans), numbers(booked)
-    starts = own.frame["start_ns"].to_numpy()
-    at = np.searchsorted(spans["start_ns"].to_numpy(), starts, side="right") - 1
-    inside = (at >= 0) & (starts < spans["end_ns"].to_numpy()[np.maximum(at, 0)])
-    groups: Ints = np.where(inside, number[np.maximum(at, 0)], -1)
-
-    def summed(*paths: str) -> list[float]:
-        chosen = np.array([not paths or covered(str(leaf), paths) for leaf in booked["path"]], dtype=np.bool_)
-        chosen &= of_leaf >= 0
-        sums = np.bincount(of_leaf[chosen], weights=booked["ns"].to_numpy()[chosen], minlength=len(shown))
-        return [float(ns) / own.steps for ns in sums]
-
-    each = parts_of(found, groups, len(shown), own.steps, again, summed())
-    waits = map(Waiting, summed("communication"), summed("idle"), summed("idle/unknown"))
-    return [_Named(name, part, waiting) for name, part, waiting in zip(shown, each, waits, strict=True) if part.wall_ns]
-
-
-def _names(spans: pd.DataFrame) -> dict[tuple[str, str], Text | None]:
-    """By phase and part: ``update_actor``, ``rollout: decode``, ``decode``; ``None`` for what is neither."""
-    pairs = list(dict.fromkeys(zip(spans["phase"].tolist(), spans["part"].tolist(), strict=True)))
-    parts_of_phase: dict[str, set[str]] = {}
-    for phase, part in pairs:
-        parts_of_phase.setdefault(phase, set()).update({part} - {UNKNOWN})
-    names: dict[tuple[str, str], Text | None] = {}
-    for phase, part in pairs:
-        of_part = message(_PARTS[part])
-        if phase and len(parts_of_phase[phase]) > 1:
-            names[phase, part] = Text(en=f"{phase}: {of_part.en}", zh=f"{phase}：{of_part.zh}")
-        elif phase:
-            names[phase, part] = Text(en=phase, zh=phase)
-        else:
-            names[phase, part] = None if part == UNKNOWN else of_part
-    return names
-
-
-def _shares(parts: Sequence[_Named], rank: int) -> View:
+def _shares(parts: Sequence[NamedPart], rank: int) -> View:
     step = parts[0]
     return HeatmapView(
         id=f"roofline-rank{rank}",
         title=message(
             "roofline.view.shares",
             rank=rank,
-            bound=message(_BOUNDS[step.bound]),
+            bound=message(BOUNDS[step.bound]),
             mfu=_percent(step.part.mfu),
             hfu=_percent(step.part.hfu),
             known=_percent(step.part.known),
@@ -245,7 +133,7 @@ def _shares_of(part: Part) -> list[int | float | None]:
     return [_or_none(x) for x in (part.mfu, part.bandwidth, part.reached, *bounded)]
 
 
-def _times(parts: Sequence[_Named], rank: int) -> View:
+def _times(parts: Sequence[NamedPart], rank: int) -> View:
     timed = [part for part in parts if part.timed]
     return HeatmapView(
         id=f"bounds-rank{rank}",
@@ -343,7 +231,7 @@ def _by_layer(own: StepKernels, found: Roofline, towers: Layers, rank: int) -> l
                     stack=tower,
                     count=names.count(most),
                     layers=len(names),
-                    bound=message(_BOUNDS[most]),
+                    bound=message(BOUNDS[most]),
                 ),
                 unit="ns",
                 rank=rank,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from advisors.shape_affinity import (
     alignment,
     attention,
+    attention_length,
     blocks,
     joint_rows,
     patches,
@@ -20,6 +21,7 @@ ADVISORS = (
     blocks.blocks,
     shared_input.shared_input,
     attention.attention,
+    attention_length.attention_length,
     alignment.alignment,
     patches.patches,
     joint_rows.joint_rows,

@@ -11,7 +11,7 @@ from advisor_core.result.evidence import Evidence
 from advisor_core.result.finding import Advice, Claim, Finding, Impact
 from advisor_core.result.problem import Problem
 from advisor_core.result.run import Environment, LedgerEntry, LedgerStep, Profile, RunResult, Tool
-from advisor_core.result.view import BarRow, Bars, BarsView
+from advisor_core.result.view import BarRow, Bars, BarsView, Grid, TableColumn, TableView
 from advisor_core.run.compose import VIEWED_RANKS, compose
 from advisor_core.run.compose_mean_steps import all_means, rank_means
 from advisor_core.run.compose_problems import compose_problems
@@ -219,3 +219,35 @@ def test_a_result_holds_the_views_of_few_ranks_those_of_findings_first() -> None
     composed = compose(result(ledger, [finding("f", {7: 5}, 7)], views=[whole, *views]))
     assert [view.id for view in composed.views] == ["all", "v0", "v1", "v2", "v7"]
     assert len(composed.views) == 1 + VIEWED_RANKS
+
+
+def first_looks(*entries: list[str], rank: int = 0) -> TableView:
+    data = Grid(columns=[TableColumn(label=TEXT)] * 2, rows=[[TEXT, None] for _ in entries], entries=list(entries))
+    return TableView(id="first-looks", title=TEXT, rank=rank, data=data)
+
+
+def problems_named(view: Any) -> list[str]:
+    return [row[-1].en for row in view.data.rows]
+
+
+def test_a_table_names_the_problems_that_claim_time_of_each_row() -> None:
+    """``big`` claims more than ``small``, and ``elsewhere`` the time of another rank."""
+    findings = [finding("small", {0: 5}), finding("big", {0: 20}), finding("elsewhere", {1: 50}, 1)]
+    ledger = [step(rank, {"idle/sync": 100}) for rank in (0, 1)]
+    view = first_looks(["idle"], ["idle/sync"], ["compute", "idle/copy"])
+    composed = compose(result(ledger, findings, views=[view]))
+    numbers = {problem.findings[0]: problem.number for problem in composed.problems}
+    expected = f"{numbers['big']}, {numbers['small']}"
+    assert problems_named(composed.views[0]) == [expected, expected, "none"]
+    again = compose(composed)
+    assert problems_named(again.views[0]) == problems_named(composed.views[0])
+
+
+def test_of_many_problems_a_table_names_those_with_most_time() -> None:
+    findings = [finding(f"f{place}", {0: 1 + place}) for place in range(9)]
+    composed = compose(result([step(0, {"idle/sync": 100})], findings, views=[first_looks(["idle"])]))
+    (named,) = problems_named(composed.views[0])
+    numbers = {problem.findings[0]: problem.number for problem in composed.problems}
+    assert (
+        named.startswith(numbers["f8"]) and named.endswith("and 3 more") and numbers["f0"] not in named.split(" and")[0]
+    )

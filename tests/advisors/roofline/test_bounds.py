@@ -193,6 +193,12 @@ def test_idle_time_without_a_recorded_cause_is_not_called_the_hosts() -> None:
     assert bound_of(found, Waiting(0, 8e5, 3e5)) == Bound.HOST
 
 
+@pytest.mark.parametrize(("copies", "bound"), [(5.1e5, Bound.COPIES), (4.9e5, Bound.COMPUTING)])
+def test_copies_are_a_class_where_they_take_most(copies: float, bound: Bound) -> None:
+    """Even where kernels compute meanwhile."""
+    assert bound_of(part(1e6, 9e5, 9e5, 7e5, 1e5), Waiting(copies=copies)) == bound
+
+
 def test_operations_and_bytes_of_a_part_are_told_where_most_of_it_is_counted() -> None:
     """A step of convolutions without shapes does not compute at 0 % of the peak."""
     counted = Part(1e6, 8e5, 4e5, 2e5, 1e5, 1e5, 1e5, 1e5, 1.6e8, 1.6e12)

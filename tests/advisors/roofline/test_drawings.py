@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.api.renderers import BarsView, HeatmapView
+from advisor_core.api import Text
+from advisor_core.api.renderers import BarsView, Cell, HeatmapView, TableView
 from advisor_core.api.testing import Scene
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisors.roofline.drawings import bounds
+from advisors.roofline.first_looks import first_looks
 from tests.advisors.real import real_rank
+
+
+def english(cell: Cell) -> str:
+    assert isinstance(cell, Text)
+    return cell.en
+
 
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
 
@@ -61,3 +69,37 @@ def test_phases_of_an_iteration_have_their_own_rows(shared_sample: Callable[...,
     bounds_of |= dict(row.en.rsplit(": ", 1) for row in view.data.rows if not isinstance(row, str))
     told = {name: bounds_of[name].split(",")[0] for name in ("rollout: decode", "update_actor", "reward")}
     assert told == {"rollout: decode": "memory bound", "update_actor": "compute bound", "reward": "host bound"}
+
+
+def test_a_step_bound_by_computing_leads_to_the_classes_that_compute() -> None:
+    scene = Scene().tensors(0, 1000, "MatMulV3", ["4096,4096 BF16", "4096,4096 BF16"], ["4096,4096 BF16"])
+    scene.tensors(1000, 200, "Relu", ["8192,4096 FLOAT"], ["8192,4096 FLOAT"], core="AI_VECTOR_CORE")
+    (view,) = first_looks.draw(scene.store(chip=CHIP))
+    assert isinstance(view, TableView) and view.data.entries == [["compute/matmul"]]
+    name, bound, _, first, problems = view.data.rows[0]
+    assert (english(bound), problems) == ("compute bound", None)
+    assert "products" in english(first) and english(name)
+
+
+def test_a_recording_of_copies_is_bound_by_them() -> None:
+    scene = Scene()
+    for number in range(6):
+        scene.tensors(100 * number, 90, "TensorMove", ["8192,4096 BF16"], ["8192,4096 BF16"], core="AI_VECTOR_CORE")
+    scene.tensors(600, 100, "MatMulV3", ["4096,4096 BF16", "4096,4096 BF16"], ["4096,4096 BF16"])
+    (view,) = first_looks.draw(scene.store(chip=CHIP))
+    assert isinstance(view, TableView) and "bound by copies" in view.title.en
+    assert view.data.entries == [["compute/copy", "idle/copy", "idle/host/copy"]]
+
+
+def test_a_report_names_the_problems_of_the_class_of_the_step(shared_sample: Callable[..., Path]) -> None:
+    """For the reward the device waits for the host: the problems there claim idle time."""
+    result = run([shared_sample("healthy-rl")], RunOptions(), jobs=1)
+    (view,) = (view for view in result.views if view.id == "first-looks-rank0")
+    assert isinstance(view, TableView)
+    rows = {english(row[0]): row for row in view.data.rows}
+    assert english(rows["reward"][1]) == "host bound"
+    named = {english(row[-1]) for row in view.data.rows}
+    assert "" not in named
+    numbers = {problem.number for problem in result.problems}
+    for text in named - {"none"}:
+        assert set(text.split(" and ")[0].split(", ")) <= numbers

@@ -1,0 +1,146 @@
+"""SA011: fused attention over lengths that are no multiple of 128, beside such over lengths that are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
+from advisors.messages import message
+from advisors.roofline.attention import attention_of
+from advisors.step_kernels import StepKernels, kernel_rows, step_kernels
+
+Floats = npt.NDArray[np.float64]
+
+ALIGNED = 128
+"""Multiple of lengths that the vendor's advisor asks for (docs/sources.md#length-of-attention)."""
+
+ALIKE = 2.0
+"""Factor of keys within which two attentions have about the same share of start and end. Our choice."""
+
+
+@advisor(
+    "shape_affinity.attention_length",
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS, layers),
+    about=(OPERATOR_TYPE, Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape")),
+    columns=(
+        Column("queries", "int", "count", "length of the query", zh="query 长度"),
+        Column("keys", "int", "count", "length of the keys", zh="key 长度"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column(
+            "aligned_keys",
+            "float",
+            "count",
+            "length of the keys of the attention that it is held against; unknown without one",
+            zh="对照 key 长度",
+        ),
+        Column(
+            "slower",
+            "float",
+            "ratio",
+            "how much longer an operation takes than in that one; unknown without one",
+            zh="每次运算变慢",
+        ),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "time per step without what they would take at the next multiples, an operation as long as in that one",
+            zh="可节省",
+        ),
+        *shares("saving_ns"),
+        Column("time_share", "float", "ratio", "total_ns over the step", zh="耗时占比"),
+    ),
+    evidence=PLACES,
+)
+def attention_length(facts: Facts, params: Params) -> Observations:
+    """Attentions whose queries or keys are no multiple of 128: how long an operation takes, against the attention of
+    the same operator, data type, batch and channels with the nearest aligned length, of half to twice as many keys."""
+    own = facts[step_kernels]
+    table = _attentions(own)
+    unaligned = (table["keys"] % ALIGNED != 0) | (table["queries"] % ALIGNED != 0)
+    mine = table[unaligned & (table["queries"] >= ALIGNED)].reset_index(drop=True)
+    if mine.empty:
+        raise NotApplicable(message("shape_affinity.no_unaligned_attention"))
+    aligned = table[~unaligned]
+    nearest = [_nearest(line, aligned) for line in mine.to_dict("records")]
+    mine["aligned_keys"] = [np.nan if found is None else float(found["keys"]) for found in nearest]
+    least = np.array([np.nan if found is None else found["ns_per_flop"] for found in nearest], dtype=np.float64)
+    mine["slower"] = mine["ns_per_flop"].to_numpy() / least - 1
+    padded = _padding(mine["queries"]) * _padding(mine["keys"])
+    mine["saving_ns"] = mine["total_ns"] * (1 - padded * least / mine["ns_per_flop"].to_numpy()).clip(min=0.0)
+    mine["time_share"] = mine["total_ns"] / own.wall_ns
+    mine = mine.assign(**own.shares(mine["saving_ns"]))
+    mine = mine.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+
+    def kernels_of(row: int) -> pd.DataFrame:
+        frame = own.frame
+        same = (frame["type"] == mine["operator"][row]) & (frame["input_shapes"] == mine["input_shapes"][row])
+        found: pd.DataFrame = frame[same]
+        return found
+
+    def evidence(row: int) -> list[Reference]:
+        return [kernel_rows(message("shape_affinity.attention_rows"), kernels_of(row)), *origin(facts, kernels_of(row))]
+
+    def cure(row: int) -> Shortening:
+        return own.shorter(kernels_of(row))
+
+    return Observations(mine, evidence, cure=cure)
+
+
+def _padding(lengths: pd.Series) -> Floats:
+    """How many times as long the next multiples are."""
+    sizes = lengths.to_numpy(dtype=np.float64)
+    return np.asarray(np.ceil(sizes / ALIGNED) * ALIGNED / sizes, dtype=np.float64)
+
+
+_OF_SHAPES = ("operator", "input_shapes", "dtype", "batch", "queries", "keys", "width", "flops")
+
+
+def _attentions(own: StepKernels) -> pd.DataFrame:
+    """The attentions of the steps by operator and input shapes, where these tell what they compute."""
+    frame = own.frame[own.frame["operator_class"] == "attention"]
+    if len(frame):
+        own.require_shapes()
+    by = ["type", "input_shapes"]
+    firsts = frame.drop_duplicates(by)[[*by, "input_dtypes", "output_shapes"]]
+    rows = []
+    for texts in firsts.itertuples(index=False, name=None):
+        operator, inputs, dtypes, outputs = map(str, texts)
+        found = attention_of(operator, inputs, outputs)
+        if found is not None and found.flops > 0:
+            sizes = (found.batch, found.queries, found.keys, found.width, found.flops)
+            rows.append((operator, inputs, dtypes.split(";")[0], *sizes))
+    table = pd.DataFrame(rows, columns=list(_OF_SHAPES))
+    texts = frame[by].astype(str).set_axis(["operator", "input_shapes"], axis=1)
+    times = texts.assign(ns=frame["duration_ns"]).groupby(["operator", "input_shapes"])["ns"]
+    summed = times.agg(kernels="size", total_ns="sum", mean_ns="mean").reset_index()
+    result: pd.DataFrame = table.merge(summed, on=["operator", "input_shapes"])
+    result["ns_per_flop"] = result["mean_ns"] / result["flops"]
+    for name in ("kernels", "total_ns"):
+        result[name] = result[name] / own.steps
+    return result
+
+
+def _nearest(line: Mapping[Hashable, object], aligned: pd.DataFrame) -> dict[str, float] | None:
+    """The attention of an aligned length that is most like this one; ``None`` where none is."""
+    alike = aligned
+    for name in ("operator", "dtype", "batch", "width"):
+        alike = alike[alike[name] == line[name]]
+    if alike.empty:
+        return None
+    apart = np.abs(np.log2(alike["keys"].to_numpy(dtype=np.float64) / float(str(line["keys"]))))
+    place = int(apart.argmin())
+    if apart[place] > np.log2(ALIKE):
+        return None
+    return {name: float(alike[name].iloc[place]) for name in ("keys", "ns_per_flop")}
