@@ -25,6 +25,9 @@ _TITLES: Final = {"host": "call_stacks.view.host", "device": "call_stacks.view.d
 _ASIDE: Final = ("python_function", "gc", "user_annotation", "mstx")
 """A thread with no other events runs no operator and launches nothing: it waits, or does other work beside the step."""
 
+_STACKED: Final = ("cpu_op", "python_function")
+"""Without these the host has calls of the runtime alone, which call nothing that is recorded."""
+
 
 @drawing("call_stacks.flames", needs=(HOST_EVENTS, PROFILE), wants=(steps, host_steps, work, launches, FLOWS))
 def flames(facts: Facts) -> list[View]:
@@ -61,6 +64,8 @@ def _host_windows(facts: Facts, events: pd.DataFrame, is_mark: npt.NDArray[np.bo
 
 
 def _host(events: pd.DataFrame, nesting: Nesting, windows: pd.DataFrame) -> Flame | None:
+    if not events["category"].isin(_STACKED).any():
+        return None
     own = own_times(events, windows)
     works = events["thread"].isin(events["thread"][~events["category"].isin(_ASIDE)].unique()).to_numpy()
     own[~works] = 0

@@ -126,6 +126,10 @@ def test_a_thread_that_only_waits_is_left_out() -> None:
     assert not any(name.startswith("7;") for name in stacks(drawn(scene)["host"]))
 
 
+def test_calls_of_the_runtime_alone_are_no_stacks() -> None:
+    assert "host" not in drawn(Scene().kernel(100, 10))
+
+
 def test_what_there_is_no_room_for_is_told_below_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = python(Scene(), "main.py(9): main", 0, 400)
     for number in range(9):
