@@ -207,8 +207,8 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
 
 def _rounds(table: pd.DataFrame, cores: Chip | None) -> dict[str, pd.Series]:
     """Rounds of blocks, and how much of the time of all cores the last one leaves idle: where cycles were counted and
-    leave less idle, only so much, since kernels can divide a block further. ``table``: with ``cycles_ns``, cycles per
-    ns of its kernels, of the busier kind of cores."""
+    leave less idle, only so much, since kernels can divide a block further (docs/sources.md#last-round-of-blocks).
+    ``table``: with ``cycles_ns``, cycles per ns of its kernels, of the busier kind of cores."""
     rounds = np.ceil(table["blocks"] / table["cores"])
     at_work = table["cycles_ns"] / (table["cores"] * (np.nan if cores is None else cores.mhz / 1e3))
     idle = 1 - table["blocks"] / (rounds * table["cores"])

@@ -115,8 +115,8 @@ def _attentions(own: StepKernels) -> pd.DataFrame:
     by = ["type", "input_shapes"]
     firsts = frame.drop_duplicates(by)[[*by, "input_dtypes", "output_shapes"]]
     rows = []
-    for texts in firsts.itertuples(index=False, name=None):
-        operator, inputs, dtypes, outputs = map(str, texts)
+    for row in firsts.itertuples(index=False, name=None):
+        operator, inputs, dtypes, outputs = map(str, row)
         found = attention_of(operator, inputs, outputs)
         if found is not None and found.flops > 0:
             sizes = (found.batch, found.queries, found.keys, found.width, found.flops)
