@@ -26,9 +26,9 @@ developed with them.
 - *Predicted*: of the sets of cures, those in which a finding with a change names every cause.
 - *Step*: error of the predicted step, over the true one. *Saving*: error of the predicted saving, over the true one,
   where that is at least 3 % of the step.
-- *Like a long run*: the 95th percentile of the error of the step where the replayed step of the recording is within 2 % of
-  that of a long run, and how many sets these are. Elsewhere a part of the error is that of a recording of few steps: the
-  column *recording* of the last table has it, the step of the recording over that of a long run. No set is left out.
+- *Like a long run*: the 95th percentile of the error of the step where the replayed step of the recording is within 2 %
+  of that of a long run, and how many sets these are. Elsewhere a part of the error is that of a recording of few steps:
+  the column *recording* of the last table has it, the step of the recording over that of a long run. No set is left out.
 - *In range*: of the predicted ones, those whose true step is in the range that is promised. *Width*: of that range,
   over the true saving, the median where a saving is judged.
 - *Another seed*: by how much the true step differs with other random durations. Nothing can be predicted better.
@@ -70,7 +70,8 @@ def section(found: Sequence[Counterfactual]) -> str:
 def _summary(found: Sequence[Counterfactual]) -> str:
     head = (
         "jobs", "physics", "without", "sets", "predicted", "step: median", "95 %",
-        "like a long run: 95 %", "within 5 %", "saving: median", "95 %", "in range", "width", "another seed: median", "95 %",
+        "like a long run: 95 %", "within 5 %",
+        "saving: median", "95 %", "in range", "width", "another seed: median", "95 %",
     )  # fmt: skip
     rows: list[Sequence[object]] = []
     for part in dict.fromkeys(one.part for one in found):
