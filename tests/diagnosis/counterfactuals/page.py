@@ -28,7 +28,7 @@ developed with them.
   where that is at least 3 % of the step.
 - *Like a long run*: the 95th percentile of the error of the step where the replayed step of the recording is within 2 %
   of that of a long run, and how many sets these are. Elsewhere a part of the error is that of a recording of few steps:
-  the column *recording* of the last table has it, the step of the recording over that of a long run. No set is left out.
+  the column *recording* of the last table has it, the step of the recording over that of a long run.
 - *In range*: of the predicted ones, those whose true step is in the range that is promised. *Width*: of that range,
   over the true saving, the median where a saving is judged.
 - *Another seed*: by how much the true step differs with other random durations. Nothing can be predicted better.
