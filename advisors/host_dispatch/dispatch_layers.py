@@ -147,7 +147,8 @@ def awaited_layers(changes: Mapping[str, HostChange], saved_by_each: SavedByEach
     what they save. ``changes``: what a quicker one leaves out; ``saved_by_each``: replays changes, ns."""
     names = list(changes)
     *alone, whole = saved_by_each([*(changes[name] for name in names), joined(list(changes.values()))])
-    chosen, won = [], 0
+    chosen: list[str] = []
+    won = 0
     left = dict(zip(names, alone, strict=True))
     while left and (not chosen or won < ENOUGH * whole):
         best = max(left, key=lambda name: (left[name], _total(changes[name])))

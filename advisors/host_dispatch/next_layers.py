@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import Facts, HostChange, ledger, replay, steps
 from advisors.host_dispatch.dispatch_layers import dispatch_layers
@@ -44,7 +45,7 @@ def next_layers(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> list[Reference]:
-        rows = [
+        rows: list[dict[str, Scalar]] = [
             {"layer": name, "saved": found.alone_ns[name] / count, "on_top": found.on_top_ns[name] / count}
             for name in names
         ]
