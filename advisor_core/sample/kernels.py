@@ -20,7 +20,7 @@ PRIVATE_FORMAT = "FRACTAL_NZ"
 STRIDE_BYTES = 16 * 1024
 """A tail axis that is a multiple of this is slow as well (docs/sources.md#tail-axis)."""
 WHOLE_HEAD = 128
-"""Channels of a head up to which fused attention takes as long for each score: the vector cores, which have the same work
+"""Channels of a head up to which fused attention takes as long for each score: the vector cores, whose work is the same
 for every score, keep the cube waiting (docs/sources.md#fused-attention)."""
 
 
