@@ -21,6 +21,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         step_kernels,
     )
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
+    from advisors.host_dispatch import dispatch_layers
     from advisors.layers import layers, modules
     from advisors.pipeline_bound import streams
     from advisors.roofline import bounds, products, work
@@ -43,6 +44,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
     registry.add(*streams.FACTS)
+    registry.add(*dispatch_layers.FACTS)
 
 
 @hookimpl

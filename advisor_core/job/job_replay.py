@@ -18,7 +18,7 @@ from advisor_core.job.contention import Contention, Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.own_time import JobCure, OwnTime
 from advisor_core.job.owners import OF_CALL, OnPath, Owners
-from advisor_core.job.sampling import margin_ns
+from advisor_core.job.sampling import margin_ns, steps_for
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
 from advisor_core.replay.sweep import passes
@@ -29,6 +29,10 @@ PARTS = ("compute", "communication", "idle")
 CHANGE_ERROR = 0.05
 """Of what a change saves: by about so much that is off at the median in simulated jobs whose truth is known (5.6 % in
 those that the model was developed with, when this was written: docs/diagnosis.md#what-a-change-would-win)."""
+
+NARROW = 0.02
+"""Share of a step by which the mean of the recorded steps may be off: the error that promises are meant to have
+(docs/diagnosis.md#what-a-change-would-win)."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,13 @@ class JobReplay:
             margin = self._error_ns(saved) + margin_ns(without.steps_ns - turn.steps_ns)
             ends += [saved - margin, saved + margin]
         return max(0, round(min(ends))), max(0, round(max(ends)))
+
+    def steps_wanted(self, names: Collection[str]) -> int | None:
+        """How many steps are to be recorded for the part of the range that comes of how much they differ, as they are
+        and with these cures, to be at most `NARROW` of a step; ``None`` where as many were, or a single one."""
+        turns = self._turns([_Asked(frozenset()), _Asked(frozenset(names))])
+        wanted = max(steps_for(turn.steps_ns, NARROW * turn.ns / self.job.steps) for turn in turns)
+        return wanted if wanted > self.job.steps else None
 
     def _error_ns(self, saved: int) -> float:
         """By how much the replay may be off: with this recording, and with changes that save so much."""

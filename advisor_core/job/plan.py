@@ -45,6 +45,7 @@ def plan(replayed: JobReplay) -> Plan | None:
         step_ns=step,
         after_ns=before,
         after_range_ns=replayed.after_range_ns(ordered),
+        steps_wanted=replayed.steps_wanted(ordered),
         absent=replayed.absent,
         actions=actions,
         parts_before=replayed.parts(),

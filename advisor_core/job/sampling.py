@@ -18,11 +18,28 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 last is used: they fall to 1.96 only."""
 
 
+MOST_STEPS = 100
+"""More steps are not asked for: recordings become too large for viewers (docs/index.md#how-to-profile). Our choice."""
+
+
 def margin_ns(steps_ns: Ints) -> float:
     """By how much the mean over many such steps may be off from the mean of these, ns. Of a single step, whose spread
     is not known, 0: a range then does not have this part."""
     count = len(steps_ns)
     if count < 2:
         return 0.0
-    quantile = STUDENT[min(count - 1, len(STUDENT)) - 1]
-    return quantile * float(np.std(steps_ns, ddof=1)) / math.sqrt(count)
+    return _quantile(count) * float(np.std(steps_ns, ddof=1)) / math.sqrt(count)
+
+
+def steps_for(steps_ns: Ints, within_ns: float) -> int:
+    """How many steps that differ as these do are to be recorded for their mean to be off by at most ``within_ns``, up
+    to `MOST_STEPS`; of a single step, whose spread is not known, 0."""
+    if len(steps_ns) < 2:
+        return 0
+    spread = float(np.std(steps_ns, ddof=1))
+    enough = (n for n in range(2, MOST_STEPS) if _quantile(n) * spread <= within_ns * math.sqrt(n))
+    return next(enough, MOST_STEPS)
+
+
+def _quantile(count: int) -> float:
+    return STUDENT[min(count - 1, len(STUDENT)) - 1]

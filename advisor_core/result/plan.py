@@ -60,13 +60,15 @@ class Plan(Model):
     """What to do, in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run where
     several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`. ``parts``:
     mean over the ranks of the time in kernels (``compute``), in collectives while no kernel runs (``communication``)
-    and in neither (``idle``), which add up to the step. ``absent``: by rank, the time of a step for which the recorded
-    ranks wait for one that was not recorded. The replay takes these to gain as much as the others; if they do not,
-    nothing is won, which is the least of every range."""
+    and in neither (``idle``), which add up to the step. ``steps_wanted``: how many steps are to be recorded for the
+    range to be narrow, where the recorded ones differ too much for that. ``absent``: by rank, the time of a step for
+    which the recorded ranks wait for one that was not recorded. The replay takes these to gain as much as the others;
+    if they do not, nothing is won, which is the least of every range."""
 
     step_ns: int
     after_ns: int
     after_range_ns: tuple[int, int]
+    steps_wanted: int | None = None
     absent: dict[int, int] = Field(default_factory=dict)
     actions: list[Action]
     parts_before: dict[str, int]

@@ -19,6 +19,9 @@ PRIVATE_FORMAT = "FRACTAL_NZ"
 """The layout in fractals of 16 by 16 that the cube loads best."""
 STRIDE_BYTES = 16 * 1024
 """A tail axis that is a multiple of this is slow as well (docs/sources.md#tail-axis)."""
+WHOLE_HEAD = 128
+"""Channels of a head up to which fused attention takes as long for each score: the vector cores, whose work is the same
+for every score, keep the cube waiting (docs/sources.md#fused-attention)."""
 
 
 class DType(Enum):
@@ -115,12 +118,14 @@ class VectorWork:
 
 @dataclass(frozen=True, slots=True)
 class AttentionWork:
-    """Floating-point operations of a fused attention kernel, and the bytes of a cache that it reads."""
+    """Floating-point operations of a fused attention kernel, and the bytes of a cache that it reads. ``channels``: of a
+    head."""
 
     flops: int
     backward: bool
     single: bool = False
     read: int = 0
+    channels: int = WHOLE_HEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +219,19 @@ def grouped_matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, m: int, n: int, 
 
 
 def attention(
-    acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int, *, backward: bool, read: int = 0
+    acl: str,
+    inputs: tuple[Tensor, ...],
+    outputs: tuple[Tensor, ...],
+    flops: int,
+    *,
+    backward: bool,
+    read: int = 0,
+    channels: int = WHOLE_HEAD,
 ) -> Kernel:
-    """A fused flash-attention kernel; ``read``: bytes of keys and values that its few queries wait for."""
+    """A fused flash-attention kernel; ``read``: bytes of keys and values that its few queries wait for; ``channels``:
+    of a head."""
     type_ = acl.removeprefix("aclnn")
-    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32, read)
+    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32, read, channels)
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 
 

@@ -23,6 +23,7 @@ from advisors.host_dispatch import (
     late_launches,
     launch_blocking,
     logging,
+    next_layers,
     operators,
     pauses,
     queue_mode,
@@ -36,6 +37,7 @@ from advisors.host_dispatch import (
 ADVISORS = (
     idle.idle,
     late_launches.late_launches,
+    next_layers.next_layers,
     operators.operators,
     sync_calls.synchronising,
     compile.compilation,

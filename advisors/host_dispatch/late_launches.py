@@ -15,9 +15,7 @@ from advisor_core.api.facts import (
     MEMORY_RECORD,
     PROFILE,
     Facts,
-    HostActivity,
     HostChange,
-    Layer,
     aggregated,
     bookings,
     host_activity,
@@ -33,10 +31,11 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
+from advisors.host_dispatch.dispatch_layers import dispatch_layers, part_of
 from advisors.host_dispatch.graph_steps import replay_mode
 from advisors.host_dispatch.host_events import names_of
-from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
-from advisors.host_dispatch.pace import in_pace, outside_idle_phases, refilling
+from advisors.host_dispatch.late_time import LATE, late_pieces
+from advisors.host_dispatch.pace import refilling
 from advisors.host_dispatch.savings import saving_by_replay
 from advisors.measuring import (
     LARGEST,
@@ -58,7 +57,7 @@ from advisors.task_queue import seen_task_queue
 
 @advisor(
     "host_dispatch.late_launches",
-    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay, PROFILE),
+    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay, dispatch_layers, PROFILE),
     wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses, phases),
     columns=(
         STEP_NS,
@@ -78,6 +77,28 @@ from advisors.task_queue import seen_task_queue
             zh="迟到",
         ),
         Column("late_share", "float", "ratio", "late_ns over wall time", zh="迟到占比"),
+        Column(
+            "layers",
+            "text",
+            "",
+            "the layers of dispatch (python, framework, runtime) that the step waits for: as few as win half of what "
+            "all do when they keep pace with the device",
+            zh="层",
+        ),
+        Column(
+            "layers_ns",
+            "float",
+            "ns",
+            "what a step of a long run saves if these keep pace with the device and the others stay",
+            zh="层节省",
+        ),
+        Column(
+            "layers_left",
+            "float",
+            "ratio",
+            "what these layers may take for that, of the host time that they take now",
+            zh="层剩余占比",
+        ),
         Column("python_ns", "float", "ns", "of it: in Python between two operators", zh="Python"),
         Column("framework_ns", "float", "ns", "of it: in operators of the framework (dispatch)", zh="框架"),
         Column("runtime_ns", "float", "ns", "of it: in CANN calls (launch, tiling, workspace)", zh="runtime"),
@@ -121,15 +142,17 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     calls["operator"] = names_of(events, calls["outer_row"])
     operators = aggregated(calls, "operator", count=("ns", "size"), sum=("ns", "sum"), max=("ns", "max"))
     operators = operators.set_index("operator").sort_values("sum", ascending=False, kind="stable")
-    replayed, host = facts[replay], facts.get(host_activity)
-    slow = outside_idle_phases(facts, _labelled(host, *LATE_ACTIVITIES))
-    without = saving_by_replay(replayed, wall, HostChange(slow, slow))
+    replayed, found = facts[replay], facts[dispatch_layers]
+    without = saving_by_replay(replayed, wall, HostChange(found.slow, found.slow))
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
         saved_share=min(share(late, wall), without["saved_share"]),
         late_ns=late,
         late_share=share(late, wall),
+        layers=", ".join(found.awaited) or None,
+        layers_ns=found.awaited_ns / steps,
+        layers_left=found.left_share,
         python_ns=under(per_leaf, "idle/host/python"),
         framework_ns=under(per_leaf, "idle/host/framework"),
         runtime_ns=under(per_leaf, "idle/host/runtime"),
@@ -156,19 +179,12 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         ]
 
     def cure(number: int) -> HostChange:
-        behind = outside_idle_phases(facts, union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()))
-        refilled = refilling(facts)
-        in_time = HostChange(behind, behind)
-        never_late = joined([in_time, HostChange(refilled, refilled)])
-        return replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
+        owed = refilling(facts)
+        late_or_owed = union(
+            np.concatenate([found.late.starts, owed.starts]), np.concatenate([found.late.ends, owed.ends])
+        )
+        least = joined([part_of(found.whole[name], late_or_owed) for name in found.awaited])
+        quicker = joined([found.quicker[name] for name in found.awaited])
+        return replace(quicker, least=least, most=HostChange(found.slow, found.slow))
 
     return Observations(frame, evidence, cure=cure)
-
-
-def _labelled(host: HostActivity | None, *activities: str) -> Layer:
-    """The time in which the host was at one of these activities."""
-    if host is None:
-        return HostChange().feeding
-    labels = host.labels
-    chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
-    return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])

@@ -31,13 +31,21 @@ _WAITING = ("communication/wait",)
 """The device has begun a collective and waits for another rank: time in which it has nothing to do either."""
 
 
-def in_pace(facts: Facts, slow: Layer) -> HostChange:
-    """The host without as much of its work as it takes longer than the device does for its own, each piece by the same
-    share. ``slow``: the work of the host that can become quicker, device time."""
+def in_pace(facts: Facts, slow: Layer, layer: HostChange) -> HostChange:
+    """The host without as much of the work of one layer as it takes longer than the device does for its own, each piece
+    by the same share, and at most all of it; the thread behind a task queue as much as that takes longer than the
+    device. ``slow``: all work of the threads that feed the device, device time."""
     host = facts.get(host_activity)
-    excess = excess_share(slow, _at_work(facts[bookings]), _borders(facts[steps], host))
-    pieces = union(slow.starts, slow.starts + (excess * (slow.ends - slow.starts)).astype(np.int64))
-    return HostChange(pieces, pieces)
+    at_work, borders = _at_work(facts[bookings]), _borders(facts[steps], host)
+    return HostChange(
+        _shrunk(layer.feeding, excess_share(slow, at_work, borders, layer.feeding)),
+        _shrunk(layer.launching, excess_share(layer.launching, at_work, borders)),
+    )
+
+
+def _shrunk(layer: Layer, share: float) -> Layer:
+    """The first part of each piece, of this share."""
+    return union(layer.starts, layer.starts + (share * (layer.ends - layer.starts)).astype(np.int64))
 
 
 def outside_idle_phases(facts: Facts, layer: Layer) -> Layer:
@@ -60,12 +68,14 @@ def refilling(facts: Facts) -> Layer:
     return idle if host is None else idle.without(host.syncs)
 
 
-def excess_share(slow: Layer, at_work: Layer, borders: np.ndarray) -> float:
-    """The share of ``slow``, the work of the host, that it takes longer than the device, which is ``at_work``, in the
-    stretches between two ``borders`` (ns, ascending) in which it does."""
+def excess_share(slow: Layer, at_work: Layer, borders: np.ndarray, part: Layer | None = None) -> float:
+    """By how much ``slow``, the work of the host, takes longer than the device, which is ``at_work``, in the stretches
+    between two ``borders`` (ns, ascending) in which it does; as a share of ``part`` of it, else of all, at most 1."""
     host, device = np.diff(slow.measure(borders)), np.diff(at_work.measure(borders))
     behind = host > device
-    return 1 - float(device[behind].sum()) / float(host[behind].sum()) if behind.any() else 0.0
+    own = host if part is None else np.diff(part.measure(borders))
+    whole = float(own[behind].sum())
+    return min(1.0, float((host - device)[behind].sum()) / whole) if whole else 0.0
 
 
 def _at_work(booked: Bookings) -> Layer:

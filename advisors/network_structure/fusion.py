@@ -20,6 +20,7 @@ from advisors.fusion.nodes import kernel_nodes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
+from advisors.network_structure.fused_attention import measured_ns
 from advisors.roofline.bounds import roofline
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, records, step_kernels
 
@@ -49,7 +50,8 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
             "float",
             "ns",
             "time of the fused kernels per step: bytes moved once at the bandwidth reached, and what the shortest "
-            "kernels take; of a chain whose bytes are not known, the chain itself",
+            "kernels take; of attention on an NPU what was measured for each score, else its products as they are; of "
+            "a chain whose bytes are not known, the chain itself",
             zh="融合算子",
         ),
         Column(
@@ -88,23 +90,27 @@ def fusion(facts: Facts, params: Params) -> Observations:
     own.require_tensors()
     chains = facts[fusion_chains]
     found = chains.frame
-    moved, fused = _moved_ns(own, found), fused_ns(own, found)
+    on_gpu = facts[kernel_nodes].on_gpu
+    moved, kept = _moved_ns(own, found), fused_ns(own, found)
+    measured = np.full(len(found), np.nan) if on_gpu else measured_ns(found, facts.get(peaks))
+    fused = np.where(np.isnan(measured), kept, measured)
     found = found.assign(
         fused_ns=fused,
         least_ns=_fused_at(
             found,
             chip.hbm if (chip := facts.get(peaks)) is not None else np.nan,
             _least_begin(own, found),
-            _products_at_least(facts, own, chains, fused),
+            _products_at_least(facts, own, chains, kept),
         ),
-        longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], _reached(own, found)[0]), own.least_ns, fused),
+        longest_ns=_fused_at(
+            found, np.fmin(found["best_bandwidth"], _reached(own, found)[0]), own.least_ns, np.fmax(kept, fused)
+        ),
         moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved),
     )
     # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
     # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
-    on_gpu = facts[kernel_nodes].on_gpu
     forward = [one for one in computations() if not one.backward and (one.on_gpus or not on_gpu)]
     replayed = facts.get(replay)
     by_pattern, none = dict(iter(found.groupby("pattern"))), found.iloc[:0]

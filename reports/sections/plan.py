@@ -94,7 +94,8 @@ def summary(told: Plan, outline: Outline, t: Labels) -> str:
         spread = "" if low == high else t("plan.range" if several else "plan.range_of_one", low=low, high=high)
     absent = t("plan.absent", ranks=_absent(told, t)) if told.absent else ""
     limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
-    return f"{wins}{spread}{absent}{limits}"
+    more = t("plan.more_steps", steps=told.steps_wanted) if told.steps_wanted is not None else ""
+    return f"{wins}{spread}{more}{absent}{limits}"
 
 
 def _absent(told: Plan, t: Labels) -> str:

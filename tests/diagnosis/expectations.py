@@ -28,6 +28,11 @@ def subject(**wanted: str) -> Names:
     return names
 
 
+def _layer(name: str) -> dict[str, Names]:
+    """The layer of dispatch is the one that the step waits for, or would wait for next."""
+    return {"HD002": subject(layers=name), "HD025": subject(layer=name)}
+
+
 def _late(leaf: str) -> Names:
     """The job's view: the rank is named, and what it did too long."""
 
@@ -74,9 +79,9 @@ PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
     # Where phases are marked, what the host does too slowly shows in the rollout first.
-    "slow-python": _expect({"HD002": anything, "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
-    "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *WAYS, *ROLLOUT),
-    "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
+    "slow-python": _expect({**_layer("python"), "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
+    "slow-framework": _expect({**_layer("framework"), "HD003": anything, "RL004": anything}, *IDLE, *WAYS, *ROLLOUT),
+    "slow-runtime": _expect({**_layer("runtime"), "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, *WAYS, "HD003"),
     # TASK_QUEUE_ENABLE is not recorded; its rule tells it from the trace.
     "task-queue-off": _expect({"HD021": subject(task_queue="off")}, *IDLE, *WAYS, "HD002", "HD003"),

@@ -129,6 +129,14 @@ def test_errors_are_of_the_step_and_of_the_saving_where_there_is_one() -> None:
     ]  # fmt: skip
 
 
+def test_a_recording_is_like_a_long_run_within_2_percent() -> None:
+    assert _made(76.0).sampling_error == 0 and _made(76.0).representative
+    unlike = _made(100.0, reported_ns=97.0)
+    assert unlike.sampling_error == pytest.approx(-0.03) and not unlike.representative
+    s = score([_made(76.0), unlike, _made(None)])
+    assert s.steps.p95 == pytest.approx(0.25) and s.alike.values == pytest.approx((0.05,))
+
+
 def test_scores_count_what_they_say() -> None:
     found = [_made(76.0), _made(80.0), _made(100.0), _made(None)]
     s = score(found)
@@ -147,4 +155,4 @@ def test_the_part_of_the_page_is_replaced_and_the_rest_stays() -> None:
     assert section_of(page) == "" and section_of(once).strip() == part.strip()
     assert with_section(once, part) == once and with_section(once, "") == page
     assert with_section(once, f"{HEADING}\n\nother\n") == page.replace("## By", f"{HEADING}\n\nother\n\n## By")
-    assert "| made | a | 0.0 ms | 0.0 ms | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % |" in once
+    assert "| made | a | 0.0 ms | 0.0 ms | +0.0 % | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % |" in once

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.job import simulate
 from advisor_core.sample.scenarios import Scenario
+from tests.diagnosis.kept_truths import kept
 
 WORTH_FINDING = 0.03
 """A cause of this share of the step must be found."""
@@ -47,10 +49,10 @@ _KNOWN: dict[tuple[str, str, int], float] = {}
 
 def step_ns(scenario: Scenario, seed: int) -> float:
     """Time of a step of a long run: what further steps add, so that start and end do not count. The same job is
-    simulated once: without its causes it is the same in every dose of them."""
+    simulated once, also over several runs: without its causes it is the same in every dose of them."""
     key = (scenario.name, repr(scenario.setup), seed)
     if key not in _KNOWN:
-        _KNOWN[key] = _simulated_ns(scenario, seed)
+        _KNOWN[key] = kept(f"{scenario.name}\n{scenario.setup!r}", seed, lambda: _simulated_ns(scenario, seed))
     return _KNOWN[key]
 
 
@@ -64,8 +66,14 @@ def _simulated_ns(scenario: Scenario, seed: int) -> float:
 
 def _run_ns(scenario: Scenario, seed: int) -> int:
     """From the start of the profile to the moment when every rank has finished."""
-    timelines = simulate(scenario, seed)
-    return max(timeline.end for timeline in timelines) - min(timeline.start for timeline in timelines)
+    enabled = gc.isenabled()
+    gc.disable()  # else all that was recorded is looked through when the simulation has ended, and then thrown away
+    try:
+        timelines = simulate(scenario, seed)
+        return max(timeline.end for timeline in timelines) - min(timeline.start for timeline in timelines)
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def truth_of(scenario: Scenario, seed: int) -> Truth:

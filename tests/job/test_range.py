@@ -12,7 +12,7 @@ from advisor_core.facts.replay.changes import Shortening
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.job_replay import CHANGE_ERROR, Cures, JobReplay
-from advisor_core.job.sampling import STUDENT, margin_ns
+from advisor_core.job.sampling import MOST_STEPS, STUDENT, margin_ns, steps_for
 from tests.job.jobs import meeting
 
 
@@ -36,6 +36,20 @@ def test_the_mean_of_three_steps_is_uncertain_by_their_spread() -> None:
 
 def test_one_step_tells_nothing_of_its_spread() -> None:
     assert margin_ns(np.array([100])) == 0
+
+
+def test_so_many_steps_are_asked_for_that_their_mean_is_certain() -> None:
+    """90, 100 and 110, to 8: 2.571 * 10 / sqrt(6) is 10.5, of 8 it is 8.4, of 9 it is 7.7."""
+    assert steps_for(np.array([90, 100, 110]), 8) == 9
+    assert steps_for(np.array([100, 100, 100]), 0) == 2
+    assert steps_for(np.array([100]), 8) == 0
+    assert steps_for(np.array([0, 100, 200]), 1) == MOST_STEPS
+
+
+def test_more_steps_are_asked_for_where_the_recorded_ones_differ() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})})
+    assert replayed.steps_wanted(["cure"]) is None  # a single step, whose spread is not known
 
 
 def test_a_range_reaches_from_what_a_cure_saves_at_least_to_what_it_saves_at_most() -> None:

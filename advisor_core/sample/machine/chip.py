@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from ..described import FROM_FILES, Factor, Natural, Positive
-from ..kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
+from ..kernels import (
+    WHOLE_HEAD,
+    AiCpuWork,
+    AttentionWork,
+    ConvolutionWork,
+    Kernel,
+    MatMulWork,
+    PoolingWork,
+    VectorWork,
+    Work,
+)
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
 CUBE_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")
@@ -131,7 +141,8 @@ class Chip:
     def _attention(self, work: AttentionWork) -> KernelCost:
         ideal_ns = 1e9 * work.flops / self.peak_flops * (FP32_SLOWDOWN if work.single else 1.0)
         memory_ns = 1e9 * work.read / (self.hbm_bytes_per_s * VECTOR_EFFICIENCY)
-        core_ns = max(ideal_ns / ATTENTION_EFFICIENCY[work.backward], memory_ns) + 2 * MATMUL_FIXED_NS
+        efficiency = ATTENTION_EFFICIENCY[work.backward] * min(1.0, work.channels / WHOLE_HEAD)
+        core_ns = max(ideal_ns / efficiency, memory_ns) + 2 * MATMUL_FIXED_NS
         mac = ideal_ns / core_ns
         if memory_ns > 0.5 * core_ns:
             busy = 0.97 * memory_ns / core_ns

@@ -77,7 +77,8 @@ def _attention(function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor,
     backward = function.endswith("Grad")
     flops = 4 * prod(heads) * positions * depth * channels
     read = keys.nbytes + values.nbytes if positions == 1 else 0
-    return attention(function, inputs, outputs, flops * 5 // 2 if backward else flops, backward=backward, read=read)
+    flops = flops * 5 // 2 if backward else flops
+    return attention(function, inputs, outputs, flops, backward=backward, read=read, channels=channels)
 
 
 def _convolution(

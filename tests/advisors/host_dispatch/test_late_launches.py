@@ -38,9 +38,9 @@ def lagging(count: int, *, kernel: float, host: float) -> Scene:
 
 def test_a_host_that_keeps_pace_takes_no_longer_than_the_device() -> None:
     """The host takes 100 us for kernels of 40 us, so that the device is idle for 60 of every 100 us, 10 of which are
-    the latency of a launch. At least the other 50 go, nine times; a host that takes 40 us is never late, and one that
-    takes nothing is not better."""
+    the latency of a launch. At least the other 50 go, but for the call of 1 us that launches, which is another layer,
+    nine times; a host that takes 40 us is never late, and one that takes nothing is not better."""
     store = lagging(10, kernel=40, host=100).store()
     cure = cure_of(judge_rule("HD002", store))
     least, usual, most = (saved(store, cure.bound(at)) for at in ("least", "usual", "most"))
-    assert (least, usual, most) == (450_000, 540_000, 540_000)
+    assert (least, usual, most) == (441_000, 540_000, 540_000)

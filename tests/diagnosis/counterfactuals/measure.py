@@ -13,6 +13,8 @@ from tests.diagnosis.truth import step_ns
 SEED, OTHER_SEED = 0, 1
 WORTH_SAVING = 0.03
 """Of the step: the error of a saving is judged from here on."""
+REPRESENTATIVE = 0.02
+"""A recording whose replayed step is so near to that of a long run is like one. Our choice: the goal of the median."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Counterfactual:
     def saved_ns(self) -> float:
         """What the cures save."""
         return self.step_ns - self.true_ns
+
+    @property
+    def sampling_error(self) -> float:
+        """Of the step of the recording as it is, over that of a long run: nothing that a prediction does about it."""
+        return (self.reported_ns - self.step_ns) / self.step_ns
+
+    @property
+    def representative(self) -> bool:
+        """Whether the recorded steps are like those of a long run."""
+        return abs(self.sampling_error) <= REPRESENTATIVE
 
     @property
     def step_error(self) -> float | None:

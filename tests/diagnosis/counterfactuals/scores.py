@@ -38,7 +38,8 @@ class Errors:
 @dataclass(frozen=True)
 class Score:
     """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
-    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``widths``: of the promised
+    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of
+    those whose recording is representative; ``widths``: of the promised
     ranges, over the true savings; ``noise``: what another seed makes of the truth."""
 
     count: int
@@ -46,6 +47,7 @@ class Score:
     inside: int
     near: int
     steps: Errors
+    alike: Errors
     savings: Errors
     widths: Errors
     noise: Errors
@@ -59,6 +61,7 @@ def score(found: Sequence[Counterfactual]) -> Score:
         inside=sum(bool(one.inside) for one in found),
         near=sum(one.step_error is not None and abs(one.step_error) <= NEAR for one in found),
         steps=Errors.of(one.step_error for one in found),
+        alike=Errors.of(one.step_error for one in found if one.representative),
         savings=Errors.of(one.saving_error for one in found),
         widths=Errors.of(one.width for one in found),
         noise=Errors.of(one.noise for one in found),
