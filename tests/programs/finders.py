@@ -136,11 +136,28 @@ def _rotaries(stream: Stream) -> Iterator[set[int]]:
         yield own
 
 
+def _activations(stream: Stream, activation: str) -> Iterator[tuple[Operator, Operator, set[int]]]:
+    """Where a gate begins and ends, and the operators of both: SiLU is also written as x * sigmoid(x)."""
+    yield from ((gate, gate, {gate.number}) for gate in stream.of({activation}))
+    if activation != "silu":
+        return
+    for bend in stream.of({"sigmoid"}):
+        result, own = _reading(stream, bend.number, {"mul"})
+        read = stream.source(bend.reads[0], _carried)[0]
+        inputs = [tensor for tensor in result.reads if tensor.writer not in own | {bend.number}] if result else []
+        sources = [stream.source(tensor, _carried)[0] for tensor in inputs]
+        if result is not None and read is not None and len(inputs) == 1 and sources == [read]:
+            # Both read the same part of it.
+            if (inputs[0].shape, inputs[0].dtype) == (bend.reads[0].shape, bend.reads[0].dtype):
+                yield bend, result, own | {bend.number}
+
+
 def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
-    for gate in stream.of({activation}):
+    for first, gate, activating in _activations(stream, activation):
         gated, own = _reading(stream, gate.number, {"mul"})
         if gated is None or len(gated.reads) < 2:
             continue
+        own |= activating
         others = [tensor for tensor in gated.reads if tensor.writer not in own | {gate.number}]
         if len(others) != 1 or others[0].shape != gated.writes[0].shape:
             continue
@@ -149,7 +166,7 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             own |= passed
         if not gate.writes[0].bytes:  # an expert without rows
             continue
-        for tensor in (gate.reads[0], others[0]):
+        for tensor in (first.reads[0], others[0]):
             cast = stream.writer(tensor)
             if cast is None or cast.name != "_to_copy" or len(stream.behind(cast.number)) != 1:
                 continue
@@ -157,7 +174,7 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             summed = stream.writer(cast.reads[0])
             if summed is None or summed.name != "add" or len(summed.reads) != 2:
                 own.add(cast.number)
-        if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
+        if _of_a_product(stream, first.reads[0]) and _of_a_product(stream, others[0]):
             yield own | {gate.number}
 
 
@@ -330,7 +347,7 @@ def _summed(stream: Stream, probabilities: Operator, of: Tensor) -> tuple[Operat
 
 def _cache_writes(stream: Stream) -> Iterator[set[int]]:
     """The write of the keys or values of one token beside those of the tokens before it, for attention."""
-    for one in stream.of({"cat", "index_copy"}):
+    for one in stream.of({"cat", "index_copy", "index_put"}):
         whole, row = one.reads[0].shape, one.reads[-1].shape
         different = [axis for axis in range(len(row)) if len(row) == len(whole) and row[axis] != whole[axis]]
         is_row = len(row) == 4 and len(different) == 1 and row[different[0]] == 1 and different[0] in (1, 2)
@@ -338,9 +355,12 @@ def _cache_writes(stream: Stream) -> Iterator[set[int]]:
             yield {one.number}
 
 
-def _feeds_attention(stream: Stream, number: int) -> bool:
+def _feeds_attention(stream: Stream, number: int, *, projected: bool = False) -> bool:
+    """Whether attention reads it; latent attention makes keys and values of it by one product."""
     return any(
-        one.name in ("fusion_attention", "bmm") or (one.name in CARRYING and _feeds_attention(stream, one.number))
+        one.name in ("fusion_attention", "bmm")
+        or (one.name in (*CARRYING, "cat") and _feeds_attention(stream, one.number, projected=projected))
+        or (one.name == "mm" and not projected and _feeds_attention(stream, one.number, projected=True))
         for one in stream.behind(number)
     )
 
