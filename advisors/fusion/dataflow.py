@@ -138,6 +138,8 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if len(reads) == 2 and _is_bias_of(reads[1][0], reads[0][0]) and written_elements == most_elements:
         roles.add("bias")
+    if len(reads) == 2 and any(_is_bias_of(one, other) for (one, _), (other, _) in (reads, reads[::-1])):
+        roles.add("weighted")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
     read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))

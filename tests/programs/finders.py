@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import prod
 
 from tests.programs.experts import LONG_AXIS, layers_with_experts
 from tests.programs.quantisation import quantised_rows, restored_weights
@@ -103,6 +104,28 @@ def _rms_norms(stream: Stream) -> Iterator[set[int]]:
                 is_weight, passed = _of_a_weight(stream, tensor)
                 if is_weight:
                     own |= weighing | passed
+        yield _with_casts(stream, own, of=square.reads[0])
+    yield from _norms_by_a_root(stream)
+
+
+def _norms_by_a_root(stream: Stream) -> Iterator[set[int]]:
+    """x / sqrt(mean(x * x))."""
+    for root in stream.of({"sqrt"}):
+        added, own = _chain(stream, root.reads[0], {"add", "mean"})
+        mean, more = (added, set()) if added and added.name == "mean" else (None, set[int]())
+        if added is not None and mean is None:
+            mean, more = _chain(stream, added.reads[0], {"mean"})
+        square, squares = _chain(stream, mean.reads[0], {"pow", "mul", "square"}) if mean else (None, set())
+        normed, scaling = _reading(stream, root.number, {"div"})
+        if square is None or normed is None:
+            continue
+        centred, _ = stream.source(square.reads[0], _carried)
+        if centred is not None and centred.name == "sub":
+            continue
+        own |= more | squares | scaling | {root.number}
+        weighted, weighing = _reading(stream, normed.number, {"mul"})
+        if weighted is not None and any(_of_a_weight(stream, tensor)[0] for tensor in weighted.reads):
+            own |= weighing
         yield _with_casts(stream, own, of=square.reads[0])
 
 
@@ -238,7 +261,9 @@ def _bias_additions(stream: Stream) -> Iterator[set[int]]:
             product, own = _chain(stream, result, {"mm"})
             is_row = len(bias.shape) == 1 and bias.shape == result.shape[-1:] and len(result.shape) > 1
             of_weight, casts = _of_a_weight(stream, bias)
-            if product is None or not is_row or not of_weight:
+            # Of a part of the result, `addmm` adds nothing to the others.
+            whole = product is not None and prod(product.writes[0].shape) == prod(result.shape)
+            if product is None or not whole or not is_row or not of_weight:
                 continue
             reduced = [one for one in stream.behind(product.number) if one.name == "allreduce"]
             if all(one.number > summed.number for one in reduced):
@@ -302,7 +327,8 @@ def _updates_of_sgd(stream: Stream) -> Iterator[set[int]]:
             continue
         # What changes lists of tensors in place is recorded without a result.
         is_in_place = {tensor.storage for tensor in last.writes} <= {tensor.storage for tensor in last.reads}
-        if is_in_place and last.reads[0].storage in weights:
+        of_signs = any(one is not None and one.name == "sign" for one in map(stream.writer, last.reads))
+        if is_in_place and last.reads[0].storage in weights and not of_signs:
             yield _of_update(stream, last)
 
 
