@@ -22,7 +22,7 @@ REACH = 48
 """So many kernels before and behind a kernel are searched: the longest computation has 20, and the kernels of other
 branches lie between (a layer of the programs that were recorded has 60 to 180)."""
 
-CANDIDATES = 6
+CANDIDATES = 8
 """So many kernels are tried for one tensor, the nearest first."""
 
 NEARBY = 8
@@ -198,12 +198,14 @@ class Window:
         """The keys of what a kernel writes, and of the tensor that this is a part of."""
         return self._written[number]
 
-    def writers(self, key: Key, reader: int, *, halves: bool = False) -> list[int]:
+    def writers(self, key: Key, reader: int, *, halves: bool = False, latest: bool = False) -> list[int]:
         """The kernels before ``reader`` that can have written the tensor, the nearest first; or (``halves``) one row
-        of which it is a half. Where no copy cuts tensors, those that wrote a tensor of which it is a half come last."""
+        of which it is a half. Where no copy cuts tensors, those that wrote a tensor of which it is a half come last
+        (``latest``: in their place)."""
         among = self._writers_of_halves if halves else self._writers
         viewed = [] if halves else [number for number in reversed(self._viewed.get(key, ())) if number < reader]
-        return [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed][:CANDIDATES]
+        found = [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed]
+        return (sorted(found, reverse=True) if latest else found)[:CANDIDATES]
 
     def given(self, key: Key, reader: int) -> bool:
         """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""

@@ -66,6 +66,14 @@ def _sized(step: Expression, written: Node, reader: Node) -> bool:
     return not step.half or _most(reader.writes) == 2 * _most(passed_on)
 
 
+def _shaped(written: Node, reader: Node) -> bool:
+    """Whether the reader reads rows as long as this kernel wrote and, as a copy, writes the shape that it reads."""
+    rows = {shape[-1] for shape, _ in written.writes}
+    if reader.carries and [shape for shape, _ in reader.reads[:1]] != [shape for shape, _ in reader.writes[:1]]:
+        return False
+    return any(shape[-1] in rows for shape, _ in reader.reads)
+
+
 class _Matching:
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -76,10 +84,15 @@ class _Matching:
         if not step.operations:
             return [_NOTHING] if not step.given or self._window.given(key, reader) else []
         ways: list[Kernels] = []
-        for number in self._window.writers(key, reader, halves=step.role == "halves")[: self._tried(step, key, reader)]:
+        writers = self._window.writers(key, reader, halves=step.role == "halves", latest=step.latest)
+        for number in writers[: self._tried(step, key, reader)]:
             node = self._window.nodes[number]
             if (step.optional or step.close) and reader - number > NEARBY:
                 break
+            # A copy may put a half into the whole that its reader reads.
+            told = step.half and not self._window.nodes[reader].carries
+            if told and not _sized(step, node, self._window.nodes[reader]):
+                continue
             if fits(step, node):
                 operand_ways = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
                 ways += [way | {number} for way in operand_ways]
@@ -155,6 +168,8 @@ class _Matching:
             for reader in dict.fromkeys([*readers, *self._window.expanding(number)]):
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:
+                    continue
+                if path[place].shaped and not _shaped(self._window.nodes[number], node):
                     continue
                 if fits(above, node) and _sized(path[place], self._window.nodes[number], node):
                     if above.repeated:
