@@ -76,6 +76,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return listed
     if name in words.RESULTS["joins"]:
         return _joined(given)
+    if name in words.RESULTS["ranks"]:
+        return _ranked(given, *words.RESULTS["ranks"][name])
     if name.startswith(words.RESULTS["on_lists"]):
         return _of_lists(name.removeprefix(words.RESULTS["on_lists"]).rstrip("_"), given.lists)
     written = _result(name, given)
@@ -228,6 +230,17 @@ def _widest(dtypes: set[str]) -> str:
     if not dtypes <= {*_FLOATS, *_INTEGERS} or not floats:
         return ""
     return "FLOAT" if floats == ["FLOAT16", "BF16"] else floats[-1]
+
+
+def _ranked(given: Inputs, count_at: int, axis_at: int) -> Tensors:
+    """The largest along an axis, and their places."""
+    shape, dtype, count, axis = given.shapes[0] or (), given.dtypes[0], given.value(count_at), given.value(axis_at)
+    read = Tensors(_text(given.read[0]), dtype)
+    if not count.isdigit() or not axis.lstrip("-").isdigit() or not -len(shape) <= int(axis) < len(shape):
+        return read
+    place = int(axis) % len(shape)
+    kept = _text((*shape[:place], int(count), *shape[place + 1 :]))
+    return read._replace(output_shapes=f"{kept};{kept}", output_dtypes=f"{dtype};INT64")
 
 
 def _joined(given: Inputs) -> Tensors:
