@@ -22,8 +22,11 @@ REACH = 48
 """So many kernels before and behind a kernel are searched: the longest computation has 20, and the kernels of other
 branches lie between (a layer of the programs that were recorded has 60 to 180)."""
 
-CANDIDATES = 8
-"""So many kernels are tried for one tensor, the nearest first."""
+CANDIDATES = 6
+"""So many kernels are tried that can have written one tensor, the nearest first."""
+
+COPIES_BEHIND = 2
+"""So many copies are tried behind the kernels that can read a tensor: parts of a gradient are put together last."""
 
 NEARBY = 8
 """So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing, or
@@ -217,7 +220,9 @@ class Window:
         keys = (
             [key, (key[0] // 2, key[1])] if "halves" in self.nodes[writer].roles and self.nodes[writer].views else [key]
         )
-        return [number for one in keys for number in self._readers.get(one, ()) if number > writer][:CANDIDATES]
+        found = [number for one in keys for number in self._readers.get(one, ()) if number > writer]
+        copies = [number for number in found[CANDIDATES:] if self.nodes[number].carries]
+        return [*found[:CANDIDATES], *copies[:COPIES_BEHIND]]
 
     def sources(self, number: int) -> Iterator[Key]:
         """The tensors that a copy carries on: the first that it reads, and where that is listed as large as what it
