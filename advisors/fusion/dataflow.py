@@ -148,7 +148,7 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
     read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))
     if read_int8 != written_int8:
         roles.add("quantises" if written_int8 else "restores")
-    if any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
+    if writes and any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
         roles.add("append")
     if largest_shape[-1] <= MOST_EXPERTS:
         roles.add("narrow")
@@ -221,7 +221,8 @@ class Window:
             [key, (key[0] // 2, key[1])] if "halves" in self.nodes[writer].roles and self.nodes[writer].views else [key]
         )
         found = [number for one in keys for number in self._readers.get(one, ()) if number > writer]
-        copies = [number for number in found[CANDIDATES:] if self.nodes[number].carries]
+        # Into a tensor that was just created.
+        copies = [one for one in found[CANDIDATES:] if self.nodes[one].carries and self.nodes[one - 1].creates]
         return [*found[:CANDIDATES], *copies[:COPIES_BEHIND]]
 
     def sources(self, number: int) -> Iterator[Key]:

@@ -9,7 +9,7 @@ ROLES = (
     *("row", "column", "equal", "pair", "single", "bias", "weighted", "halves", "narrow", "append"),
     *("quantises", "restores"),
 )
-_TOKEN = re.compile(r"\s*([=%+]?[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+_TOKEN = re.compile(r"\s*([=%+]*[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 _GIVEN = "weight"
 
