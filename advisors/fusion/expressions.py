@@ -21,8 +21,9 @@ class Expression:
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
     belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader.
     ``latest``: no other kernel wrote such a tensor between it and its reader; ``beside`` steps are that as well.
-    ``whole``: its result is as large as that of its reader, and not extended there; ``half``: half as large; ``shaped``: no
-    copy between the two changes the shape or the length of rows. These hold on the way from the anchor to the result. ``given``: a tensor that no kernel nearby wrote, but copies of it."""
+    ``whole``: its result is as large as that of its reader, and not extended there. ``half``: half as large.
+    ``shaped``: no copy between the two changes the shape or the length of rows. These three hold on the way from the
+    anchor to the result. ``given``: a tensor that no kernel nearby wrote, but copies of it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()

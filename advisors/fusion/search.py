@@ -254,7 +254,11 @@ def _sharing(
                 continue
             # Of the kernels of one call on GPUs only one has a result.
             of_a_call = not node.writes and node.views and node.operator == nodes[0].operator and node.read_keys & read
-            if of_a_call or (number < last and node.written_keys & read) or (number > first and node.read_keys & written):
+            if (
+                of_a_call
+                or (number < last and node.written_keys & read)
+                or (number > first and node.read_keys & written)
+            ):
                 members.add(number)
                 taken[number] = changed = True
                 break

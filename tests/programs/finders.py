@@ -169,10 +169,11 @@ def _activations(stream: Stream, activation: str) -> Iterator[tuple[Operator, Op
         read = stream.source(bend.reads[0], _carried)[0]
         inputs = [tensor for tensor in result.reads if tensor.writer not in own | {bend.number}] if result else []
         sources = [stream.source(tensor, _carried)[0] for tensor in inputs]
-        if result is not None and read is not None and len(inputs) == 1 and sources == [read]:
-            # Both read the same part of it.
-            if (inputs[0].shape, inputs[0].dtype) == (bend.reads[0].shape, bend.reads[0].dtype):
-                yield bend, result, own | {bend.number}
+        if result is None or read is None or len(inputs) != 1 or sources != [read]:
+            continue
+        # Both read the same part of it.
+        if (inputs[0].shape, inputs[0].dtype) == (bend.reads[0].shape, bend.reads[0].dtype):
+            yield bend, result, own | {bend.number}
 
 
 def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:

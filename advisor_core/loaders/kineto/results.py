@@ -279,7 +279,11 @@ def works_on_lists(operator: str) -> bool:
 
 def _narrowed(shapes: pd.Series) -> pd.Series:
     """Shapes without axes of one element, which views add (`stack`) and take away."""
-    return shapes.astype(str).str.replace(r"(?<![0-9])1(?:,|(?=;|$))", "", regex=True).str.replace(",(?=;|$)", "", regex=True)
+    return (
+        shapes.astype(str)
+        .str.replace(r"(?<![0-9])1(?:,|(?=;|$))", "", regex=True)
+        .str.replace(",(?=;|$)", "", regex=True)
+    )
 
 
 def with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:

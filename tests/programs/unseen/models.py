@@ -85,8 +85,8 @@ def seq2seq() -> Batch:
 
 
 def _t5gemma() -> Any:
-    part = dict(hidden_size=1024, intermediate_size=4096, num_attention_heads=8, num_key_value_heads=4, head_dim=128,
-        num_hidden_layers=2, vocab_size=64_000)  # fmt: skip
+    part = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_key_value_heads": 4,
+        "head_dim": 128, "num_hidden_layers": 2, "vocab_size": 64_000}  # fmt: skip
     config = tf.T5GemmaConfig(
         encoder=tf.T5GemmaModuleConfig(**part), decoder=tf.T5GemmaModuleConfig(**part), vocab_size=64_000
     )

@@ -16,6 +16,9 @@ def adamw(*, foreach: bool = True) -> Callable[[list[Any]], torch.optim.Optimize
     return lambda weights: torch.optim.AdamW(weights, lr=1e-4, foreach=foreach)
 
 
+over_lists = adamw()
+
+
 def model_loss(model: Any, batch: Batch) -> torch.Tensor:
     """The loss that a model of transformers computes."""
     loss: torch.Tensor = model(**batch, use_cache=False).loss
@@ -50,7 +53,7 @@ class Training(Program):
     """A training step."""
 
     loss: Callable[[Any, Batch], torch.Tensor] = model_loss
-    optimizer: Callable[[list[Any]], Any] = adamw()
+    optimizer: Callable[[list[Any]], Any] = over_lists
     clips: bool = False
 
 
