@@ -23,7 +23,10 @@ REACH = 48
 branches lie between (a layer of the programs that were recorded has 60 to 180)."""
 
 CANDIDATES = 6
-"""So many kernels are tried for one tensor, the nearest first."""
+"""So many kernels are tried that can have written one tensor, the nearest first."""
+
+COPIES_BEHIND = 2
+"""So many copies are tried behind the kernels that can read a tensor: parts of a gradient are put together last."""
 
 NEARBY = 8
 """So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing, or
@@ -138,12 +141,14 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if len(reads) == 2 and _is_bias_of(reads[1][0], reads[0][0]) and written_elements == most_elements:
         roles.add("bias")
+    if len(reads) == 2 and any(_is_bias_of(one, other) for (one, _), (other, _) in (reads, reads[::-1])):
+        roles.add("weighted")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
     read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))
     if read_int8 != written_int8:
         roles.add("quantises" if written_int8 else "restores")
-    if any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
+    if writes and any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
         roles.add("append")
     if largest_shape[-1] <= MOST_EXPERTS:
         roles.add("narrow")
@@ -196,12 +201,14 @@ class Window:
         """The keys of what a kernel writes, and of the tensor that this is a part of."""
         return self._written[number]
 
-    def writers(self, key: Key, reader: int, *, halves: bool = False) -> list[int]:
+    def writers(self, key: Key, reader: int, *, halves: bool = False, latest: bool = False) -> list[int]:
         """The kernels before ``reader`` that can have written the tensor, the nearest first; or (``halves``) one row
-        of which it is a half. Where no copy cuts tensors, those that wrote a tensor of which it is a half come last."""
+        of which it is a half. Where no copy cuts tensors, those that wrote a tensor of which it is a half come last
+        (``latest``: in their place)."""
         among = self._writers_of_halves if halves else self._writers
         viewed = [] if halves else [number for number in reversed(self._viewed.get(key, ())) if number < reader]
-        return [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed][:CANDIDATES]
+        found = [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed]
+        return (sorted(found, reverse=True) if latest else found)[:CANDIDATES]
 
     def given(self, key: Key, reader: int) -> bool:
         """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""
@@ -213,7 +220,10 @@ class Window:
         keys = (
             [key, (key[0] // 2, key[1])] if "halves" in self.nodes[writer].roles and self.nodes[writer].views else [key]
         )
-        return [number for one in keys for number in self._readers.get(one, ()) if number > writer][:CANDIDATES]
+        found = [number for one in keys for number in self._readers.get(one, ()) if number > writer]
+        # Into a tensor that was just created.
+        copies = [one for one in found[CANDIDATES:] if self.nodes[one].carries and self.nodes[one - 1].creates]
+        return [*found[:CANDIDATES], *copies[:COPIES_BEHIND]]
 
     def sources(self, number: int) -> Iterator[Key]:
         """The tensors that a copy carries on: the first that it reads, and where that is listed as large as what it

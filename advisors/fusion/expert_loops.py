@@ -163,10 +163,16 @@ def _passes_on(loop: _Loop, nodes: list[Node], signature: Ints) -> bool:
             if reads & passed:
                 return True
             # The result of a product that sums over the rows is the gradient of a weight.
-            written |= set() if loop.varying[order] == DEPTH else node.written_keys
+            written |= set() if loop.varying[order] == DEPTH else _readable(node)
         elif reads & (passed | written):
             passed |= {key for key in node.written_keys if key[0] % rows == 0}
     return False
+
+
+def _readable(node: Node) -> set[Key]:
+    """The keys of what a kernel writes, and of its halves where kernels read them as they lie."""
+    halves = {(count // 2, dtype) for count, dtype in node.written_keys if node.views and "halves" in node.roles}
+    return {*node.written_keys, *halves}
 
 
 def _with_edges(kernels: StepKernels, loop: _Loop, start: int, end: int, products: Ints) -> _Loop:

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 ROLES = (
-    *("row", "column", "equal", "pair", "single", "bias", "halves", "narrow", "append"),
+    *("row", "column", "equal", "pair", "single", "bias", "weighted", "halves", "narrow", "append"),
     *("quantises", "restores"),
 )
-_TOKEN = re.compile(r"\s*(=?[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+_TOKEN = re.compile(r"\s*([=%+]*[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 _GIVEN = "weight"
 
@@ -21,8 +21,9 @@ class Expression:
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
     belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader.
     ``latest``: no other kernel wrote such a tensor between it and its reader; ``beside`` steps are that as well.
-    ``whole``: its result is as large as that of its reader, and not extended there. ``given``: a tensor that no kernel
-    nearby wrote, but copies of it."""
+    ``whole``: its result is as large as that of its reader, and not extended there. ``half``: half as large.
+    ``shaped``: no copy between the two changes the shape or the length of rows. These three hold on the way from the
+    anchor to the result. ``given``: a tensor that no kernel nearby wrote, but copies of it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -34,6 +35,8 @@ class Expression:
     close: bool = False
     latest: bool = False
     whole: bool = False
+    half: bool = False
+    shaped: bool = False
     given: bool = False
 
     @property
@@ -91,6 +94,8 @@ def _read(text: str, start: int, *, beside: bool = False, close: bool = False) -
         close,
         latest=beside or "!" in mark,
         whole="=" in mark,
+        half="%" in mark,
+        shaped="+" in mark,
         given=names == [_GIVEN],
     )
     return step, end

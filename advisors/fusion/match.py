@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from advisor_core.api.facts import Shape
 from advisors.fusion.dataflow import CANDIDATES, NEARBY, Key, Node, Window, fits
 from advisors.fusion.expressions import Expression
 
@@ -52,9 +53,25 @@ def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
     return sorted(set(ways), key=span)[:WAYS]
 
 
-def _extends(written: Node, reader: Node) -> bool:
-    """Whether the reader writes more elements than this kernel wrote."""
-    return max((key[0] for _, key in reader.writes), default=1) > max((key[0] for _, key in written.writes), default=1)
+def _most(tensors: Iterable[tuple[Shape, Key]]) -> int:
+    return max((key[0] for _, key in tensors), default=1)
+
+
+def _sized(step: Expression, written: Node, reader: Node) -> bool:
+    """Whether the reader writes as much as the step asks for of what this kernel wrote or, as a copy, passed on."""
+    if step.whole and _most(reader.writes) > _most(written.writes):
+        return False
+    # What puts a half into a whole tensor writes the whole.
+    passed_on = written.reads[:1] if written.carries and written.reads else written.writes
+    return not step.half or _most(reader.writes) == 2 * _most(passed_on)
+
+
+def _shaped(written: Node, reader: Node) -> bool:
+    """Whether the reader reads rows as long as this kernel wrote and, as a copy, writes the shape that it reads."""
+    rows = {shape[-1] for shape, _ in written.writes}
+    if reader.carries and [shape for shape, _ in reader.reads[:1]] != [shape for shape, _ in reader.writes[:1]]:
+        return False
+    return any(shape[-1] in rows for shape, _ in reader.reads)
 
 
 class _Matching:
@@ -67,14 +84,19 @@ class _Matching:
         if not step.operations:
             return [_NOTHING] if not step.given or self._window.given(key, reader) else []
         ways: list[Kernels] = []
-        for number in self._window.writers(key, reader, halves=step.role == "halves")[: self._tried(step, key, reader)]:
+        writers = self._window.writers(key, reader, halves=step.role == "halves", latest=step.latest)
+        for number in writers[: self._tried(step, key, reader)]:
             node = self._window.nodes[number]
             if (step.optional or step.close) and reader - number > NEARBY:
                 break
+            # A copy may put a half into the whole that its reader reads.
+            told = step.half and not self._window.nodes[reader].carries
+            if told and not _sized(step, node, self._window.nodes[reader]):
+                continue
             if fits(step, node):
                 operand_ways = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
                 ways += [way | {number} for way in operand_ways]
-            if node.carries:
+            if node.carries and not (step.whole and _most(node.reads) > _most(node.writes)):
                 ways += [way | {number} for way in self._carried(step, number, depth)]
         if step.operands and (step.repeated or (step.optional and not ways)):
             ways += self._of_tensor(step.operands[0], key, reader, depth)
@@ -147,7 +169,9 @@ class _Matching:
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:
                     continue
-                if fits(above, node) and not (path[place].whole and _extends(self._window.nodes[number], node)):
+                if path[place].shaped and not _shaped(self._window.nodes[number], node):
+                    continue
+                if fits(above, node) and _sized(path[place], self._window.nodes[number], node):
                     if above.repeated:
                         ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
                     else:

@@ -252,7 +252,13 @@ def _sharing(
             node = kernels.node(number)
             if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue
-            if (number < last and node.written_keys & read) or (number > first and node.read_keys & written):
+            # Of the kernels of one call on GPUs only one has a result.
+            of_a_call = not node.writes and node.views and node.operator == nodes[0].operator and node.read_keys & read
+            if (
+                of_a_call
+                or (number < last and node.written_keys & read)
+                or (number > first and node.read_keys & written)
+            ):
                 members.add(number)
                 taken[number] = changed = True
                 break

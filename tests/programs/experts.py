@@ -15,7 +15,7 @@ ON_SCORES = frozenset(
     {"_softmax", "sigmoid", "topk", "add", "mul", "div", "sum", "gather", "masked_fill", "scatter", *CARRYING}
 )
 
-IN_EXPERTS = PRODUCTS | {"silu", "gelu", "sigmoid", "mul", "add", "div", "cat", "index", *CARRYING}
+IN_EXPERTS = PRODUCTS | {"silu", "gelu", "sigmoid", "mul", "add", "div", "cat", "index", "clamp", *CARRYING}
 
 IN_ORDERS = frozenset({"sort", "argsort", "floor_divide", "div"})
 
@@ -54,12 +54,13 @@ def layers_with_experts(stream: Stream) -> Iterator[Experts]:
         if router is not None and router.name in PRODUCTS and choice.reads[0].shape[-1] < LONG_AXIS:
             routers[router.number] = router
     for router in routers.values():
-        hidden, passed = stream.source(router.reads[0], lambda one: one.name in CARRYING)
+        tokens = router.reads[router.name in ("addmm", "baddbmm")]  # a bias stands first
+        hidden, passed = stream.source(tokens, lambda one: one.name in CARRYING)
         written = passed | ({hidden.number} if hidden else set())
         for by_row in (False, True):
-            rows = set().union(*(_rows(stream, number, router.reads[0], repeated=by_row) for number in written))
+            rows = set().union(*(_rows(stream, number, tokens, repeated=by_row) for number in written))
             if rows:
-                yield _layer(stream, router, rows, by_row=by_row)
+                yield _layer(stream, router, tokens, rows, by_row=by_row)
                 break
 
 
@@ -75,11 +76,11 @@ def _rows(stream: Stream, hidden: int, tokens: Tensor, *, repeated: bool) -> set
     }
 
 
-def _layer(stream: Stream, router: Operator, rows: set[int], *, by_row: bool) -> Experts:
+def _layer(stream: Stream, router: Operator, tokens: Tensor, rows: set[int], *, by_row: bool) -> Experts:
     scores = _follow_scores(stream, router)
     inside = set(rows)
     todo = sorted(rows)
-    hidden = prod(router.reads[0].shape)
+    hidden = prod(tokens.shape)
     while todo:
         for one in stream.behind(todo.pop()):
             brings = one.name in BRINGING_BACK

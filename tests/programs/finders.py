@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import prod
 
 from tests.programs.experts import LONG_AXIS, layers_with_experts
 from tests.programs.quantisation import quantised_rows, restored_weights
@@ -104,6 +105,28 @@ def _rms_norms(stream: Stream) -> Iterator[set[int]]:
                 if is_weight:
                     own |= weighing | passed
         yield _with_casts(stream, own, of=square.reads[0])
+    yield from _norms_by_a_root(stream)
+
+
+def _norms_by_a_root(stream: Stream) -> Iterator[set[int]]:
+    """x / sqrt(mean(x * x))."""
+    for root in stream.of({"sqrt"}):
+        added, own = _chain(stream, root.reads[0], {"add", "mean"})
+        mean, more = (added, set()) if added and added.name == "mean" else (None, set[int]())
+        if added is not None and mean is None:
+            mean, more = _chain(stream, added.reads[0], {"mean"})
+        square, squares = _chain(stream, mean.reads[0], {"pow", "mul", "square"}) if mean else (None, set())
+        normed, scaling = _reading(stream, root.number, {"div"})
+        if square is None or normed is None:
+            continue
+        centred, _ = stream.source(square.reads[0], _carried)
+        if centred is not None and centred.name == "sub":
+            continue
+        own |= more | squares | scaling | {root.number}
+        weighted, weighing = _reading(stream, normed.number, {"mul"})
+        if weighted is not None and any(_of_a_weight(stream, tensor)[0] for tensor in weighted.reads):
+            own |= weighing
+        yield _with_casts(stream, own, of=square.reads[0])
 
 
 def _rotaries(stream: Stream) -> Iterator[set[int]]:
@@ -136,11 +159,29 @@ def _rotaries(stream: Stream) -> Iterator[set[int]]:
         yield own
 
 
+def _activations(stream: Stream, activation: str) -> Iterator[tuple[Operator, Operator, set[int]]]:
+    """Where a gate begins and ends, and the operators of both: SiLU is also written as x * sigmoid(x)."""
+    yield from ((gate, gate, {gate.number}) for gate in stream.of({activation}))
+    if activation != "silu":
+        return
+    for bend in stream.of({"sigmoid"}):
+        result, own = _reading(stream, bend.number, {"mul"})
+        read = stream.source(bend.reads[0], _carried)[0]
+        inputs = [tensor for tensor in result.reads if tensor.writer not in own | {bend.number}] if result else []
+        sources = [stream.source(tensor, _carried)[0] for tensor in inputs]
+        if result is None or read is None or len(inputs) != 1 or sources != [read]:
+            continue
+        # Both read the same part of it.
+        if (inputs[0].shape, inputs[0].dtype) == (bend.reads[0].shape, bend.reads[0].dtype):
+            yield bend, result, own | {bend.number}
+
+
 def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
-    for gate in stream.of({activation}):
+    for first, gate, activating in _activations(stream, activation):
         gated, own = _reading(stream, gate.number, {"mul"})
         if gated is None or len(gated.reads) < 2:
             continue
+        own |= activating
         others = [tensor for tensor in gated.reads if tensor.writer not in own | {gate.number}]
         if len(others) != 1 or others[0].shape != gated.writes[0].shape:
             continue
@@ -149,7 +190,7 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             own |= passed
         if not gate.writes[0].bytes:  # an expert without rows
             continue
-        for tensor in (gate.reads[0], others[0]):
+        for tensor in (first.reads[0], others[0]):
             cast = stream.writer(tensor)
             if cast is None or cast.name != "_to_copy" or len(stream.behind(cast.number)) != 1:
                 continue
@@ -157,7 +198,7 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             summed = stream.writer(cast.reads[0])
             if summed is None or summed.name != "add" or len(summed.reads) != 2:
                 own.add(cast.number)
-        if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
+        if _of_a_product(stream, first.reads[0]) and _of_a_product(stream, others[0]):
             yield own | {gate.number}
 
 
@@ -221,7 +262,9 @@ def _bias_additions(stream: Stream) -> Iterator[set[int]]:
             product, own = _chain(stream, result, {"mm"})
             is_row = len(bias.shape) == 1 and bias.shape == result.shape[-1:] and len(result.shape) > 1
             of_weight, casts = _of_a_weight(stream, bias)
-            if product is None or not is_row or not of_weight:
+            # Of a part of the result, `addmm` adds nothing to the others.
+            whole = product is not None and prod(product.writes[0].shape) == prod(result.shape)
+            if product is None or not whole or not is_row or not of_weight:
                 continue
             reduced = [one for one in stream.behind(product.number) if one.name == "allreduce"]
             if all(one.number > summed.number for one in reduced):
@@ -285,7 +328,8 @@ def _updates_of_sgd(stream: Stream) -> Iterator[set[int]]:
             continue
         # What changes lists of tensors in place is recorded without a result.
         is_in_place = {tensor.storage for tensor in last.writes} <= {tensor.storage for tensor in last.reads}
-        if is_in_place and last.reads[0].storage in weights:
+        of_signs = any(one is not None and one.name == "sign" for one in map(stream.writer, last.reads))
+        if is_in_place and last.reads[0].storage in weights and not of_signs:
             yield _of_update(stream, last)
 
 
@@ -330,7 +374,7 @@ def _summed(stream: Stream, probabilities: Operator, of: Tensor) -> tuple[Operat
 
 def _cache_writes(stream: Stream) -> Iterator[set[int]]:
     """The write of the keys or values of one token beside those of the tokens before it, for attention."""
-    for one in stream.of({"cat", "index_copy"}):
+    for one in stream.of({"cat", "index_copy", "index_put"}):
         whole, row = one.reads[0].shape, one.reads[-1].shape
         different = [axis for axis in range(len(row)) if len(row) == len(whole) and row[axis] != whole[axis]]
         is_row = len(row) == 4 and len(different) == 1 and row[different[0]] == 1 and different[0] in (1, 2)
@@ -338,9 +382,12 @@ def _cache_writes(stream: Stream) -> Iterator[set[int]]:
             yield {one.number}
 
 
-def _feeds_attention(stream: Stream, number: int) -> bool:
+def _feeds_attention(stream: Stream, number: int, *, projected: bool = False) -> bool:
+    """Whether attention reads it; latent attention makes keys and values of it by one product."""
     return any(
-        one.name in ("fusion_attention", "bmm") or (one.name in CARRYING and _feeds_attention(stream, one.number))
+        one.name in ("fusion_attention", "bmm")
+        or (one.name in (*CARRYING, "cat") and _feeds_attention(stream, one.number, projected=projected))
+        or (one.name == "mm" and not projected and _feeds_attention(stream, one.number, projected=True))
         for one in stream.behind(number)
     )
 

@@ -57,6 +57,9 @@ ARGUMENTS = {
 }
 """Arguments in order (native_functions.yaml); ``self``: the next tensor. Of others the tensors stand first."""
 
+DEFAULTS: dict[str, dict[str, Any]] = {"topk.default": {"dim": -1}}
+"""Values of arguments that a call leaves out, which Kineto records and a stream does not."""
+
 KERNELS_OF = {"native_layer_norm_backward": 2, "embedding_dense_backward": 3, "topk": 2, "_index_put_impl_": 3,
     "sort": 2, "_flash_attention_backward": 3, "cudnn_convolution": 1, "nonzero": 3, "cumsum": 2}  # fmt: skip
 """Operators that launch several kernels."""
@@ -269,6 +272,7 @@ def _calls(record: Mapping[str, Any], name: str, base: str) -> Iterator[tuple[li
     else:
         operator = {"convolution": "cudnn_convolution"}.get(name, name)
         arguments = ARGUMENTS.get(f"{name}.{record['ov']}", ())
+        after = DEFAULTS.get(f"{name}.{record['ov']}", {}) | after
         yield [f"aten::{operator}"], _given(reads, after, arguments), moved, KERNELS_OF.get(operator, 1)
 
 

@@ -70,6 +70,26 @@ def test_a_gate_has_two_products_and_what_autograd_runs_for_it(tmp_path: Path) -
     ]
 
 
+def test_a_gate_may_be_written_out(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("mm", "x w1", "gate", size)
+    program.run("sigmoid", "gate", "bend", size)
+    program.run("mul", "gate bend", "act", size)
+    program.run("mm", "x w2", "up", size)
+    program.run("mul", "act up", "out", size)
+    assert found_in(program.stream(tmp_path)) == [("swiglu", False, [1, 2, 4], 3 * 64)]
+
+
+def test_a_norm_may_divide_by_a_root(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("mul", "x x", "square", size)
+    program.run("mean", "square", "mean", [8, 1])
+    program.run("sqrt", "mean", "root", [8, 1])
+    program.run("div", "x root", "normed", size)
+    program.run("mul", "normed w", "out", size)
+    assert [one[:3] for one in found_in(program.stream(tmp_path))] == [("rms_norm", False, [0, 1, 2, 3, 4])]
+
+
 def test_a_gate_of_its_own_result_is_none(tmp_path: Path) -> None:
     """As in a squeeze-and-excitation block: what is multiplied comes from a convolution."""
     program, size = Program(), [8, 4]

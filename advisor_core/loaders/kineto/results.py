@@ -27,6 +27,11 @@ _CODES: Final = {0: "UINT8", 1: "INT8", 2: "INT16", 3: "INT32", 4: "INT64", 5: "
 """Types as values of arguments (c10/core/ScalarType.h of PyTorch)."""
 
 
+ROUNDS: Final = 4
+"""So many lists are joined one into another, at most, of which only the innermost has parts of a known type: a rotary
+embedding, a cache, the keys of a part of the heads."""
+
+
 class Tensors(NamedTuple):
     """As in the table of kernels."""
 
@@ -76,6 +81,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return listed
     if name in words.RESULTS["joins"]:
         return _joined(given)
+    if name in words.RESULTS["ranks"]:
+        return _ranked(given, *words.RESULTS["ranks"][name])
     if name.startswith(words.RESULTS["on_lists"]):
         return _of_lists(name.removeprefix(words.RESULTS["on_lists"]).rstrip("_"), given.lists)
     written = _result(name, given)
@@ -230,6 +237,17 @@ def _widest(dtypes: set[str]) -> str:
     return "FLOAT" if floats == ["FLOAT16", "BF16"] else floats[-1]
 
 
+def _ranked(given: Inputs, count_at: int, axis_at: int) -> Tensors:
+    """The largest along an axis, and their places."""
+    shape, dtype, count, axis = given.shapes[0] or (), given.dtypes[0], given.value(count_at), given.value(axis_at)
+    read = Tensors(_text(given.read[0]), dtype)
+    if not count.isdigit() or not axis.lstrip("-").isdigit() or not -len(shape) <= int(axis) < len(shape):
+        return read
+    place = int(axis) % len(shape)
+    kept = _text((*shape[:place], int(count), *shape[place + 1 :]))
+    return read._replace(output_shapes=f"{kept};{kept}", output_dtypes=f"{dtype};INT64")
+
+
 def _joined(given: Inputs) -> Tensors:
     """Of a list of tensors, whose type is not recorded."""
     axis = given.value(1)
@@ -259,21 +277,39 @@ def works_on_lists(operator: str) -> bool:
     return operator.removeprefix("aten::").startswith(words.RESULTS["on_lists"])
 
 
+def _narrowed(shapes: pd.Series) -> pd.Series:
+    """Shapes without axes of one element, which views add (`stack`) and take away."""
+    return (
+        shapes.astype(str)
+        .str.replace(r"(?<![0-9])1(?:,|(?=;|$))", "", regex=True)
+        .str.replace(",(?=;|$)", "", regex=True)
+    )
+
+
 def with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:
     """Kernels with the type of what reads lists of tensors, where it is not recorded: that of the kernel before it on
     its stream which wrote the last tensor of the shape of the largest part of which there is one. Such a kernel wrote
     that part or one like it (a list that is joined or updated at once has one type), so it is inferred; '' where there
-    is none. Columns as of the table, as texts."""
+    is none. What is joined again is told in the next round. Columns as of the table, as texts."""
+    for _ in range(ROUNDS):
+        before = (frame["output_dtypes"] != "").sum()
+        frame = _with_types_of_lists(frame)
+        if (frame["output_dtypes"] != "").sum() == before:
+            break
+    return frame
+
+
+def _with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:
     operators = frame["type"].astype("category")
     joins = [f"aten::{name}" for name in words.RESULTS["joins"]]
     listing = [name for name in operators.cat.categories if name in joins or works_on_lists(str(name))]
-    untyped = operators.isin(listing) & (frame["input_shapes"] != "")
+    untyped = operators.isin(listing) & (frame["input_shapes"] != "") & (frame["output_dtypes"] == "")
     if not untyped.any():
         return frame
     order = frame[["stream", "start_ns"]].astype("int64").assign(row=np.arange(len(frame)))
-    wrote = order.assign(shape=frame["output_shapes"].astype(str), dtype=frame["output_dtypes"].astype(str))
+    wrote = order.assign(shape=_narrowed(frame["output_shapes"]), dtype=frame["output_dtypes"].astype(str))
     wrote = wrote[wrote["dtype"] != ""].sort_values("start_ns", kind="stable")
-    parts = order[untyped.to_numpy()].assign(shape=frame.loc[untyped, "input_shapes"].astype(str).str.split(";"))
+    parts = order[untyped.to_numpy()].assign(shape=_narrowed(frame.loc[untyped, "input_shapes"]).str.split(";"))
     parts = parts.explode("shape").drop_duplicates(["row", "shape"]).sort_values("start_ns", kind="stable")
     found = pd.merge_asof(parts, wrote.drop(columns="row"), on="start_ns", by=["stream", "shape"],
         allow_exact_matches=False)  # fmt: skip

@@ -45,6 +45,7 @@ R = "2000,1 BF16"
     [
         ("rms_norm", RMS[1:]),
         ("rms_norm", [*RMS[:6], ("Mul", 10, (XW, "500 FLOAT"), (XW,))]),
+        ("rms_norm", [*RMS[:4], ("Sqrt", 10, (ROW,), (ROW,)), ("RealDiv", 10, (XW, ROW), (XW,)), *RMS[6:]]),
         # x - mean once for both uses, and again for each; 1 / sqrt; the variance and its root in a kernel of their own
         ("layer_norm", [*LAYER_NORM[:4], LAYER_NORM[1], *LAYER_NORM[4:]]),
         ("layer_norm", [*LAYER_NORM[:5], ("Rsqrt", 10, (R,), (R,)), ("Mul", 10, (X, R), (X,)), *LAYER_NORM[7:]]),
@@ -182,6 +183,68 @@ def test_an_erf_gelu_may_add_a_tensor_of_ones_and_halve_at_the_end() -> None:
     assert found_in(scene_of(ones)) == [("erf_gelu", False, 6)]
     halved = [*ERF_GELU[1:4], ERF_GELU[0], ERF_GELU[4]]
     assert found_in(scene_of(halved)) == [("erf_gelu", False, 5)]
+
+
+def test_a_quick_gelu_scales_what_its_sigmoid_reads() -> None:
+    """Another kernel wrote that later."""
+    between: Kernel = ("Exp", 10, (X,), (X,))
+    assert found_in(scene_of([QUICK_GELU[0], between, *QUICK_GELU[1:]])) == []
+
+
+def test_what_is_cut_into_heads_behind_a_silu_is_no_gate() -> None:
+    """As linear attention does, which squares its queries for their length."""
+    heads = "2000,10,25 BF16"
+    cut: list[Kernel] = [("AsStrided", 10, (HALF,), (heads,)), ("Mul", 10, (heads, heads), (heads,))]
+    assert found_in(scene_of([*SWIGLU[:3], *cut])) == []
+
+
+def test_a_norm_takes_no_weight_of_another_one() -> None:
+    """Queries are normalised by head, without a weight; what follows is a row of all heads."""
+    heads, root = "2000,10,50 FLOAT", "2000,10,1 FLOAT"
+    norm: list[Kernel] = [
+        *((name, 10, (heads,), (heads,)) for name in ("Cast", "Pows")),
+        ("ReduceMean", 10, (heads,), (root,)),
+        ("Rsqrt", 10, (root,), (root,)),
+        ("Mul", 10, (heads, root), (heads,)),
+    ]
+    assert [found[0] for found in found_in(scene_of([*norm[1:], ("Mul", 10, (XW, "500 FLOAT"), (XW,))]))] == [
+        "rms_norm"
+    ]
+    assert found_in(scene_of([*norm[1:], ("Mul", 10, (XW, "500 FLOAT"), (XW,))]))[0][2] == len(norm) - 1
+
+
+def test_halves_are_half_as_large_as_what_is_put_together_of_them() -> None:
+    whole, half, row = "20,4,100,64 FLOAT", "20,4,100,32 FLOAT", "100,32 FLOAT"
+    forward: list[Kernel] = [
+        *[("Slice", 9, (whole,), (half,)), ("Mul", 9, (half, row), (half,))] * 2,
+        ("Sub", 9, (half, half), (half,)),
+        *[("Slice", 9, (whole,), (half,)), ("Mul", 9, (half, row), (half,))] * 2,
+        ("Add", 9, (half, half), (half,)),
+        ("ConcatD", 9, (half, half), (whole,)),
+    ]
+    backward: list[Kernel] = [
+        *[("Slice", 8, (whole,), (half,)), ("Mul", 8, (half, row), (half,))] * 2,
+        ("Slice", 8, (whole,), (half,)),
+        ("Neg", 8, (half,), (half,)),
+        ("Mul", 8, (half, row), (half,)),
+        ("Add", 8, (half, half), (half,)),
+        ("Slice", 8, (whole,), (half,)),
+        ("Mul", 8, (half, row), (half,)),
+        ("Add", 8, (half, half), (half,)),
+        ("ConcatD", 8, (half, half), (whole,)),
+    ]
+    assert [found[:2] for found in found_in(scene_of(forward, backward))] == [("rotary", False), ("rotary", True)]
+    joined: Kernel = ("ConcatD", 8, (half, half, half), ("20,4,100,96 FLOAT",))
+    assert found_in(scene_of(forward, [*backward[:-1], joined])) == [("rotary", False, 11)]
+
+
+def test_a_bias_goes_to_the_whole_product() -> None:
+    part: list[Kernel] = [
+        BIAS_ADD[0],
+        ("Slice", 10, (X,), ("1000,24 BF16",)),
+        ("Add", 10, ("1000,24 BF16", "24 BF16"), ("1000,24 BF16",)),
+    ]
+    assert found_in(scene_of(part)) == []
 
 
 def test_a_bias_behind_a_product_is_a_row_that_nobody_computed() -> None:

@@ -47,6 +47,15 @@ def written(operator: str, shapes: object, types: object, strides: object = (), 
         ("aten::gather", [[4, 8], [], [4, 1], []], [HALF, SCALAR, "long int", SCALAR], [], "4,1", "BF16"),
         ("aten::index_select", [[9, 8], [], [5]], [HALF, SCALAR, "long int"], ["", "0", ""], "5,8", "BF16"),
         ("aten::cat", [[[4, 8], [4, 2]], []], ["TensorList", SCALAR], ["", "-1"], "4,10", ""),
+        (
+            "aten::topk",
+            [[4, 8], [], [], [], []],
+            [FLOAT, SCALAR, SCALAR, SCALAR, SCALAR],
+            ["", "2", "-1", "True", "True"],
+            "4,2;4,2",
+            "FLOAT;INT64",
+        ),
+        ("aten::topk", [[4, 8], [], [], [], []], [FLOAT, SCALAR, SCALAR, SCALAR, SCALAR], [], "", ""),
         ("aten::unheard_of", [[4, 8]], [HALF], [], "", ""),
     ],
 )
@@ -108,3 +117,19 @@ def test_lists_take_the_type_of_what_wrote_their_largest_tensor() -> None:
     )
     typed = with_types_of_lists(frame)
     assert typed["input_dtypes"].tolist()[2:] == typed["output_dtypes"].tolist()[2:] == ["BF16;BF16", ""]
+
+
+def test_what_is_joined_of_joined_and_stacked_tensors_has_their_type() -> None:
+    frame = pd.DataFrame(
+        {
+            "type": ["aten::neg", "aten::cat", "aten::cat"],
+            "stream": [7, 7, 7],
+            "start_ns": [0, 10, 20],
+            "input_shapes": ["2,1,32", "2,1,32,1;2,1,32,1", "2,16,64;2,1,64"],
+            "input_dtypes": ["BF16", "", ""],
+            "output_shapes": ["2,1,32", "2,1,32,2", "2,17,64"],
+            "output_dtypes": ["BF16", "", ""],
+        }
+    )
+    frame.loc[1, "output_shapes"] = "2,1,64"
+    assert with_types_of_lists(frame)["output_dtypes"].tolist() == ["BF16"] * 3
