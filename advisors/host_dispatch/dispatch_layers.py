@@ -14,6 +14,7 @@ import numpy as np
 
 from advisor_core.api.facts import (
     HOST_EVENTS,
+    PROFILE,
     Facts,
     HostActivity,
     HostChange,
@@ -24,6 +25,7 @@ from advisor_core.api.facts import (
     host_pauses,
     joined,
     launches,
+    matching,
     phases,
     replay,
     steps,
@@ -68,7 +70,7 @@ class Dispatch:
 
 @fact(
     "dispatch_layers",
-    needs=(steps, bookings, HOST_EVENTS, launches, replay),
+    needs=(steps, bookings, HOST_EVENTS, launches, replay, PROFILE),
     wants=(host_activity, host_pauses, phases),
 )
 def dispatch_layers(facts: Facts) -> Dispatch:
@@ -120,7 +122,8 @@ def work_of_layers(facts: Facts, host: HostActivity, slow: Layer) -> dict[str, H
     fed = np.isin(events["thread"].to_numpy(), list(host.feeders))
     category = events["category"]
     calls = layer_of(events, np.flatnonzero(fed & (category == "runtime").to_numpy()), skew)
-    operators = layer_of(events, np.flatnonzero(fed & category.isin(("cpu_op", "enqueue")).to_numpy()), skew)
+    marks = matching(events["name"], facts[PROFILE].vocabulary.annotation)  # around Python, whatever their category
+    operators = layer_of(events, np.flatnonzero(fed & category.isin(("cpu_op", "enqueue")).to_numpy() & ~marks), skew)
     at_runtime, at_operators = within(slow, calls), within(slow, operators)
     launching = host.launching
     emptying = launching.ids == host.activities.index(RUNTIME)
