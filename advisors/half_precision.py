@@ -8,16 +8,19 @@ the vector cores moves half the bytes at the bandwidth of the profile. The state
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Peaks, Vocabulary, elements, matching, per_text, shapes_of
 from advisors.step_kernels import StepKernels
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 _NARROW = ("FLOAT16", "BF16")
 _QUANTISED = ("INT8", "UINT8", "INT4")

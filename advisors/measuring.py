@@ -62,14 +62,12 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else float("nan")
 
 
-_PLAIN = {bool, int, float, np.bool_, np.int64, np.float64}
-
-
 def row(**values: Any) -> pd.DataFrame:
     """An observation about the rank as a whole."""
     # An array of numpy has its type; what is in a list is looked at, and that takes longer than all the rest.
+    plain = {bool, int, float, np.bool_, np.int64, np.float64}
     return pd.DataFrame(
-        {name: np.array([value]) if type(value) in _PLAIN else [value] for name, value in values.items()}
+        {name: np.array([value]) if type(value) in plain else [value] for name, value in values.items()}
     )
 
 

@@ -3,17 +3,21 @@ are launched in them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import HOST_EVENTS, Facts, launches
 from advisors.step_kernels import StepKernels
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _UPDATE = "Optimizer.step#"
 _ADDITION = "torch::autograd::AccumulateGrad"
 
-Ints = npt.NDArray[np.int64]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 
 def optimizer_marks(facts: Facts) -> pd.DataFrame:

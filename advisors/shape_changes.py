@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def computing(kernels: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:

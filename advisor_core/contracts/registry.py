@@ -99,7 +99,8 @@ class Registry(Mapping[str, T], Generic[T]):
             del self._things[name], self._owners[name]
 
     def owner(self, name: str) -> Owner:
-        self._fill()
+        if self._later:
+            self._fill()
         return self._owners[name]
 
     def third_parties_first(self) -> list[T]:
@@ -109,15 +110,18 @@ class Registry(Mapping[str, T], Generic[T]):
         return [self._things[name] for name in names]
 
     def __getitem__(self, name: str) -> T:
-        self._fill()
+        if self._later:
+            self._fill()
         return self._things[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._fill()
+        if self._later:
+            self._fill()
         return iter(self._things)
 
     def __len__(self) -> int:
-        self._fill()
+        if self._later:
+            self._fill()
         return len(self._things)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Ints = npt.NDArray[np.int64]
-How = str | Callable[[npt.NDArray[Any]], Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+How: TypeAlias = "str | Callable[[npt.NDArray[Any]], Any]"
 """A name of `Groups.of`, or a function of the values of one group, which suits few groups."""
 
 
@@ -109,16 +111,20 @@ def _sum(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
     return sums
 
 
-def _outermost(choose: np.ufunc) -> Callable[[npt.NDArray[Any], Ints, int], npt.NDArray[Any]]:
+def _outermost(choose: np.ufunc, values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
     """The value of each group that ``choose`` prefers to its others."""
+    preferred = np.empty(count, dtype=values.dtype)
+    preferred[codes] = values  # any of the group, to begin with
+    choose.at(preferred, codes, values)
+    return preferred
 
-    def chosen(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
-        preferred = np.empty(count, dtype=values.dtype)
-        preferred[codes] = values  # any of the group, to begin with
-        choose.at(preferred, codes, values)
-        return preferred
 
-    return chosen
+def _max(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    return _outermost(np.fmax, values, codes, count)
+
+
+def _min(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    return _outermost(np.fmin, values, codes, count)
 
 
 def _any(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.bool_]:
@@ -145,8 +151,8 @@ def _median(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np
 
 _HOW = {
     "sum": _sum,
-    "max": _outermost(np.fmax),
-    "min": _outermost(np.fmin),
+    "max": _max,
+    "min": _min,
     "any": _any,
     "mean": _mean,
     "median": _median,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 KEPT = 256
 """Answers that are kept: those about two to four ranks, each of which asks 60 to 120 times."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
@@ -46,11 +46,14 @@ from advisors.roofline.bounds import roofline
 from advisors.roofline.work import kernel_work
 from advisors.step_kernels import StepKernels, step_kernels
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _NUMBERS = re.compile(r"_*\d+(_\d+)*_*$")
 """What follows the kind of an operation in names such as ``hcom_allReduce__445_3``."""
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 
 @dataclass(frozen=True)

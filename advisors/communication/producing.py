@@ -12,7 +12,7 @@ import pandas as pd
 
 from advisor_core.api.facts import HOST_EVENTS, Facts, Layer, launches, timeline, work
 
-_UNKNOWN = np.iinfo(np.int64).min
+_UNKNOWN = -(1 << 63)
 
 
 def producing_ns(facts: Facts, found: pd.DataFrame, first_call: np.ndarray, since_ns: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, Facts, fact
 from advisors.fusion.dataflow import NEARBY, Node
@@ -19,8 +19,11 @@ from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.fusion.passes import HEAVY, product_size
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 Size = tuple[int, int, int]
 
 TIMES_THINNER = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, aggregated, elements, fact
@@ -18,7 +18,10 @@ from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, tensors_of, traffic
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 COLUMNS = (
     Column("pattern", "text", "", "name of the computation"),

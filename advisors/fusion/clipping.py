@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import Facts, fact
 from advisors.fusion.dataflow import Key, Node
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.step_kernels import ON_LISTS, StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 LEAST_GRADIENTS = 8
 """So many norms in a row are of gradients. Other norms of whole tensors (a penalty, what a log shows) come one by one,

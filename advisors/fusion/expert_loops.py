@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, Facts, fact
 from advisors.fusion.dataflow import Key, Node
@@ -18,8 +18,11 @@ from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.fusion.passes import HEAVY, PRODUCTS, product_size
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 LEAST_EXPERTS = 3
 """Two blocks of a network can have products of the same weights by chance, one of them on fewer rows."""
@@ -201,7 +204,7 @@ def _equal(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> int
     return int(differ[0]) if len(differ) else count
 
 
-_WITH_ROWS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0]], dtype=np.int64)
+_WITH_SIZE = (1, 0, 1), (0, 1, 1), (1, 1, 0)
 """Whether the left input, the right input and the result have this size (rows, columns, depth)."""
 
 
@@ -209,7 +212,7 @@ def _exchanged(loop: _Loop, nodes: list[Node], signature: Ints, sizes: Ints) -> 
     size = sizes[signature[loop.places]].reshape(-1, loop.products, 3)
     itemsize = [_itemsizes(nodes[number]) for number in signature[loop.places[: loop.products]]]
     tensors = np.stack([size[..., 0] * size[..., 2], size[..., 2] * size[..., 1], size[..., 0] * size[..., 1]], axis=2)
-    return float((tensors * _WITH_ROWS[loop.varying] * np.array(itemsize)).sum())
+    return float((tensors * np.array(_WITH_SIZE)[loop.varying] * np.array(itemsize)).sum())
 
 
 def _itemsizes(node: Node) -> list[float]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import Facts, fact
 from advisors.fusion.computations import vocabulary
 from advisors.fusion.dataflow import Node, node_of
 from advisors.fusion.passes import backward_kernels
 from advisors.step_kernels import StepKernels, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 DESCRIBED = ["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]
 

@@ -11,14 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import isqrt
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisors.fusion.dataflow import Node
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 GRADIENT = re.compile(r"(?!Foreach|aten::_foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*", re.I | re.S)
 """Words of Ascend's operator types and, behind them, of the kernels of PyTorch, cuDNN and Flash Attention for GPUs."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, Shape, fact, launches
 from advisors.fusion.adapters import adapters
@@ -25,8 +25,11 @@ from advisors.fusion.passes import HEAVY
 from advisors.optimizer_marks import adding_gradients, updating
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 SIMPLE = ("elementwise", "cast", "transpose")
 """Classes whose kernels compute every element from a few others, wherever these lie."""

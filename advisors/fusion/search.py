@@ -10,17 +10,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisors.fusion.computations import Computation
 from advisors.fusion.dataflow import REACH, Key, Node, Window, fits
 from advisors.fusion.expressions import Expression
 from advisors.fusion.match import ways
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 CLOSE = 3
 """A copy or cast stands so many kernels before the one that it serves, at most, or behind the last one."""

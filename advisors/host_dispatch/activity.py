@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -43,8 +44,8 @@ from advisors.measuring import (
 )
 from advisors.messages import message
 
-Chosen = Callable[["pd.DataFrame", Vocabulary], np.ndarray]
-LeftOut = Callable[[Facts, Params], np.ndarray]
+Chosen: TypeAlias = "Callable[[pd.DataFrame, Vocabulary], np.ndarray]"
+LeftOut: TypeAlias = "Callable[[Facts, Params], np.ndarray]"
 """Rows of ``host_events``."""
 
 

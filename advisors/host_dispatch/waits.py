@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import Vocabulary
 from advisor_core.api.facts import HostChange, Launches, matching, union
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 
 def waits_gone(waits: pd.DataFrame) -> HostChange:

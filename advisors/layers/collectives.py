@@ -6,8 +6,9 @@ began, on the stream that computes most: a product that is divided between ranks
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
@@ -21,7 +22,10 @@ from advisors.messages import message
 from advisors.rank_tables import rank_table
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 SHOWN = 20
 """Rows of the table, those whose collectives take longest; the title says of how many."""

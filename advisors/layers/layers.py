@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, Unavailable, aggregated, fact, steps
@@ -20,7 +20,10 @@ from advisors.layers.stages import with_first_blocks
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 TIMES = (
     Column("tower", "int", "", "stack of layers, from 0; -1: kernels of no layer"),

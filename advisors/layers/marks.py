@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisors.fusion.chains import Chains
@@ -16,8 +16,11 @@ from advisors.fusion.nodes import KernelNodes
 from advisors.fusion.passes import GRADIENT
 from advisors.step_kernels import StepKernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 SOFTMAX = re.compile(r"(?!.*(log|moe|gating)).*softmax.*", re.I | re.S)
 ROUTING = re.compile(r"(?!ForeachTopK).*(topk|moe|grouped.?(matmul|gemm|mm)).*", re.I | re.S)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import (
@@ -32,7 +31,10 @@ from advisors.layers.blocks import Pass
 from advisors.messages import message
 from advisors.step_kernels import step_kernels
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 MARK: Final = re.compile("^nn.Module: ")
 _NUMBER = re.compile(r"_\d+$")

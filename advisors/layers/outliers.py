@@ -10,9 +10,9 @@ than the others: they then have no peers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Groups, aggregated
@@ -20,8 +20,11 @@ from advisors.layers.blocks import Pass
 from advisors.layers.layers import Layers
 from advisors.step_kernels import StepKernels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 LEAST_PASSES = 3
 """Passes in which a layer has peers: what two of them differ by tells no jitter."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Reference
@@ -15,7 +16,10 @@ from advisors.layers.modules import Modules
 from advisors.messages import message
 from advisors.step_kernels import call_stack, records, step_kernels
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 SHOWN = 8
 

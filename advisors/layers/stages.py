@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisors.layers.runs import SAME
 from advisors.layers.stacks import Stack, StepSequence
 
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 MORE_PRODUCTS = 2
 """Convolutions that the first block has beyond those of the others, at most: ResNet has one, its backward pass two."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, NotApplicable, launches, replay
@@ -16,7 +17,10 @@ from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, step_kernels
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
 @advisor(

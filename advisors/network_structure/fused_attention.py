@@ -6,11 +6,15 @@ head as with one of 128 channels (docs/sources.md#fused-attention).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Peaks, elements
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 REACHED = 0.43
 """Of the peak of the cube, with heads of 128 channels and many blocks of queries: 151 of 354 TFLOP/s on 910B2

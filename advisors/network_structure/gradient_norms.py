@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
@@ -27,8 +27,11 @@ from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 TENSORS_OF_A_LIST = 24
 """One kernel on a list of tensors takes the norms of so many at most: docs/sources.md#norms-of-lists."""

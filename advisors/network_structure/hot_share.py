@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
@@ -16,6 +15,9 @@ from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.network_structure.updates import updating_kernels
 from advisors.step_kernels import StepKernels, kernel_rows, records, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 PRODUCTS = ("attention", "matmul")
 _FULL = ("training", "log_probs", "prefill")

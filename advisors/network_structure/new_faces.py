@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import packaged_yaml
@@ -23,8 +22,11 @@ from advisors.layers.places import PLACES, origin
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, kernel_rows, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 JUDGED_ELSEWHERE = ("aicpu", "format_conversion")
 """Classes whose kernels have findings of their own."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
@@ -32,8 +32,11 @@ from advisors.network_structure.memory_bound_chains import series_text
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, step_kernels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _KINDS = 12
 """So many kinds of regions are measured, those with most to gain: the replay of each takes time."""

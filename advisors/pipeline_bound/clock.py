@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
@@ -15,6 +16,9 @@ from advisor_core.api.facts import (
 )
 from advisors.messages import message
 from advisors.step_kernels import kernel_rows, records, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CUBE_CORES = ("AI_CORE", "MIX_AIC")
 """Cores whose time goes with the clock; the vector cores mostly wait for memory."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.api.facts import Facts, Peaks, fact, peaks
 from advisors.roofline.cached import cached_bytes
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import StepKernels, step_kernels
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 _SKIPS = 1.05
 """An attention that is quicker than its scores allow leaves some out (a window, a mask in blocks): unknown then."""

@@ -8,15 +8,19 @@ inferred for most operators) anything may be cached but the second operand of a 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 
 from advisors.roofline.work import KernelWork
 from advisors.step_kernels import StepKernels
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 _TOO_SMALL = 1 << 16
 """Bytes of a tensor that takes less than a tenth of a microsecond from any memory: not followed."""

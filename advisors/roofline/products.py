@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, aggregated, elements, fact, matching, shapes_of
 from advisors.step_kernels import StepKernels, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _NOT_PLAIN = re.compile(r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll", re.I)
 """Products whose shapes do not tell M, N and K, and products that wait for other ranks inside."""

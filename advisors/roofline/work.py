@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import PROFILE, Column, Facts, fact, launches
@@ -18,7 +17,10 @@ from advisors.roofline.products import gathered_of, grouped_of, product_of
 from advisors.roofline.traffic import Traffic, sizes, traffic_of
 from advisors.step_kernels import SIGNATURE, StepKernels, step_kernels
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 GROUPED = re.compile(r"grouped|gmm", re.I)
 GATHERED = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.I)

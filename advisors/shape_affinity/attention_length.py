@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
@@ -17,7 +17,10 @@ from advisors.messages import message
 from advisors.roofline.attention import attention_of
 from advisors.step_kernels import StepKernels, kernel_rows, step_kernels
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 ALIGNED = 128
 """Multiple of lengths that the vendor's advisor asks for (docs/sources.md#length-of-attention)."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Chip, matching, per_text
@@ -19,9 +19,12 @@ from advisors.shape_affinity.attention import DECODES, decode_shapes
 from advisors.shape_affinity.rows import DIVIDED_BY_ROWS, row_count
 from advisors.step_kernels import VECTOR_CORES, StepKernels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
@@ -25,8 +26,11 @@ from advisors.messages import message
 from advisors.roofline.products import block_cost, matrix_products
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, step_kernels
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @advisor(

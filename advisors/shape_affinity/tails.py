@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from math import fsum
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
@@ -28,9 +28,12 @@ from advisors.messages import message
 from advisors.roofline.products import TILED, matrix_products
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Integers: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 LINE = 512
 """Bytes that the loads of the cube cores come in: a tail axis should be a multiple (docs/sources.md#tail-axis)."""
@@ -228,7 +231,7 @@ _GOOD_ROW = {
     **dict.fromkeys(("axis", "tail_bytes", "multiple", "good"), 0),
     **dict.fromkeys(("added_share", "kernels", "total_ns", "summed_ns", "mixed_ns", "conversion_ns", "gain_ns"), 0.0),
     **dict.fromkeys(("unaligned", "strided", "measured"), False),
-    **dict.fromkeys(("tflops", "peer_tflops"), np.nan),
+    **dict.fromkeys(("tflops", "peer_tflops"), float("nan")),
     **dict.fromkeys(("operator", "example")),
     "dtype": "",
 }

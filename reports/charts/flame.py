@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -42,14 +43,16 @@ def draw_flame(view: FlameView, labels: Labels) -> Chart:
     flame = view.data
     boxes = sorted(_boxes(flame), key=lambda box: (-box.wide, box.row, box.x))
     shown = [box for box in boxes if box.wide >= THINNEST and box.row < ROWS][:MAX_MARKS]
-    total = max(1, sum(took for caller, _, took in flame.nodes if caller < 0))
+    below: Counter[int] = Counter()
+    for caller, _, took in flame.nodes:
+        below[caller] += took
     out = []
     kinds: dict[FrameKind, None] = {}
     for box in sorted(shown, key=lambda box: (box.row, box.x)):
         name, kind = flame.frames[flame.nodes[box.nodes[-1]][1]]
         kinds[kind] = None
         y = box.row * HIGH
-        out.append(rect(_tip(view, box, total, labels), f"fl fl-{kind}", box.x, y, box.wide, HIGH - 1))
+        out.append(rect(_tip(view, box, below, labels), f"fl fl-{kind}", box.x, y, box.wide, HIGH - 1))
         if written := _fitting(_short(name, kind, labels), len(box.nodes) - 1, box.wide - 6):
             out.append(text(written, box.x + 3, y + 12.5, "t-cell t-inverse" if kind == "kernel" else "t-cell"))
     rows = 1 + max((box.row for box in shown), default=0)
@@ -92,10 +95,11 @@ def _is_one(flame: Flame, below: dict[int, list[int]], place: int) -> bool:
     return all(flame.frames[flame.nodes[each][1]][1] == "python" for each in (place, inner[0]))
 
 
-def _tip(view: FlameView, box: Box, total: int, labels: Labels) -> str:
+def _tip(view: FlameView, box: Box, below: Mapping[int, int], labels: Labels) -> str:
+    """``below``: what the calls below each call take together, of the outermost ones below -1."""
     flame = view.data
     outer, inner = flame.nodes[box.nodes[0]], flame.nodes[box.nodes[-1]]
-    own = inner[2] - sum(took for caller, _, took in flame.nodes if caller == box.nodes[-1])
+    own, total = inner[2] - below.get(box.nodes[-1], 0), max(1, below.get(-1, 0))
     names = [frame_name(*flame.frames[flame.nodes[place][1]], labels) for place in box.nodes[::-1]]
     trail = " < ".join(names[:_NAMED]) + (" < …" if len(names) > _NAMED else "")
     said = labels(

@@ -53,7 +53,8 @@ def box_path(x: float, y: float, wide: float, high: float) -> str:
 
 def width_of(content: str, size: float = 12.5) -> float:
     """About how wide a text is: Chinese characters are square, Latin ones a little over half as wide as high."""
-    return sum(size if ord(char) > 0x2E7F else size * 0.56 for char in content)
+    wide = 0 if content.isascii() else sum(char > "\u2e7f" for char in content)
+    return size * (wide + 0.56 * (len(content) - wide))
 
 
 def fit(content: str, width: float) -> str:

@@ -78,10 +78,15 @@ class _Names:
             elif field in _LINES and value:
                 changes[field] = f"{self.name(value)}\n\n{MARKUP}" if field == "zh" else self.name(value)
             elif field not in _FIXED and not _chosen(about.annotation):
-                changes[field] = self.value(value)
+                changes[field] = self.value(value, about.annotation)
         return model.model_copy(update=changes)
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: Any, annotation: Any = None) -> Any:
+        if isinstance(value, tuple) and len(parts := typing.get_args(annotation)) == len(value):
+            each = zip(value, parts, strict=True)
+            return tuple(one if _chosen(part) else self.value(one, part) for one, part in each)
+        if isinstance(value, list) and len(parts := typing.get_args(annotation)) == 1:
+            return [self.value(one, parts[0]) for one in value]
         if isinstance(value, BaseModel):
             return self.model(value)
         if isinstance(value, str):

@@ -15,7 +15,7 @@ from advisor_core.facts.device.work import work
 from advisor_core.nesting import enclosing_of
 from advisor_core.text.messages import message
 
-NO_TIME = np.iinfo(np.int64).min
+NO_TIME = -(1 << 63)
 """A launch that is not known."""
 
 MISMATCH_NS = 1_000_000

@@ -6,14 +6,18 @@ A copy into memory of the host that is not pinned returns when it has ended, wha
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.facts.host.launches import arrows_to_tasks
 from advisor_core.facts.matching import matching
 from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def waiting_copies(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints, Layer, empty, union
@@ -16,7 +16,10 @@ from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 ENTRY_NS = 3_000
 """Time to put a task into a queue where there was none: medians in real exports are 2.6 to 4.5 us."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
@@ -21,7 +21,10 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph, Ints
 from advisor_core.replay.sweep import ends
 
-_NOT_BOUND = np.iinfo(np.int64).min
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_NOT_BOUND = -(1 << 63)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
@@ -39,7 +38,10 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.vocabulary.parts import DECODE, LOG_PROBS, MIXED, PREFILL, TRAINING, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
-Texts = npt.NDArray[np.object_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Texts: TypeAlias = "npt.NDArray[np.object_]"
 
 OF_PHASE: Final[Mapping[str, str]] = {
     "update_actor": TRAINING,

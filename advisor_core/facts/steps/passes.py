@@ -10,15 +10,18 @@ host.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from advisor_core.facts.inference import Evidence, Sign, part_of_evidence
 from advisor_core.facts.intervals import Bools, Ints
 from advisor_core.vocabulary.parts import DECODE, MIXED, PREFILL, TRAINING
 
-Texts = npt.NDArray[np.object_]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Texts: TypeAlias = "npt.NDArray[np.object_]"
 
 AT_LEAST = 2
 """Attentions in succession that tell of the same part, at least: a model with one layer has no more, and is none that
