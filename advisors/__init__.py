@@ -20,6 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         pipeline_bound_job,
         step_kernels,
     )
+    from advisors.call_stacks import paths
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.layers import layers, modules
     from advisors.pipeline_bound import streams
@@ -43,6 +44,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
     registry.add(*streams.FACTS)
+    registry.add(*paths.FACTS)
 
 
 @hookimpl

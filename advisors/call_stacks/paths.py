@@ -15,7 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import FLOWS, Facts, Vocabulary, enclosing_of, matching, parents_of
+from advisor_core.api.facts import (
+    FLOWS,
+    HOST_EVENTS,
+    PROFILE,
+    Facts,
+    Vocabulary,
+    enclosing_of,
+    fact,
+    matching,
+    parents_of,
+)
 from advisor_core.api.renderers import FrameKind
 
 Ints = npt.NDArray[np.int64]
@@ -44,6 +54,10 @@ class Paths:
     parents: list[int] = field(default_factory=list)
     frames: list[tuple[str, FrameKind]] = field(default_factory=list)
     _places: dict[tuple[int, str, FrameKind], int] = field(default_factory=dict)
+
+    def copy(self) -> Paths:
+        """The same places, to which more may be added."""
+        return Paths(list(self.parents), list(self.frames), dict(self._places))
 
     def place(self, parent: int, name: str, kind: FrameKind) -> int:
         """The number of a frame below ``parent``, the same whenever it is asked for."""
@@ -82,6 +96,25 @@ class Nesting:
         starts = events["start_ns"].to_numpy()
         around = parents_of(events["thread"].to_numpy(), starts, starts + events["duration_ns"].to_numpy())
         return cls(around, np.asarray(matching(events["name"], words.step_mark), dtype=np.bool_))
+
+
+@dataclass(frozen=True)
+class Called:
+    """Who called whom. ``nesting``: as the threads tell; ``places``: of each row of host events in ``paths``, where the
+    backward pass lies below what it is the gradient of."""
+
+    nesting: Nesting
+    paths: Paths
+    places: Ints
+
+
+@fact("called", needs=(HOST_EVENTS, PROFILE), wants=(FLOWS,))
+def called(facts: Facts) -> Called:
+    """The path of each host event."""
+    events = facts[HOST_EVENTS]
+    nesting, paths = Nesting.of(events, facts[PROFILE].vocabulary), Paths()
+    around = callers_of_gradients(facts, events, nesting.around)
+    return Called(nesting, paths, placed(paths, events, nesting, around, np.full(len(events), -1, dtype=np.int64)))
 
 
 def placed(paths: Paths, events: pd.DataFrame, nesting: Nesting, around: Ints, roots: Ints) -> Ints:
@@ -174,3 +207,6 @@ def callers_of_gradients(facts: Facts, events: pd.DataFrame, around: Ints) -> In
     joined = around.copy()
     joined[backward[earlier]] = forward[earlier]
     return joined
+
+
+FACTS = (called,)
