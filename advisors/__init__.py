@@ -20,6 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         pipeline_bound_job,
         step_kernels,
     )
+    from advisors.call_stacks import paths
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.host_dispatch import dispatch_layers
     from advisors.layers import layers, modules
@@ -45,6 +46,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*pipeline_bound_job.FACTS)
     registry.add(*streams.FACTS)
     registry.add(*dispatch_layers.FACTS)
+    registry.add(*paths.FACTS)
 
 
 @hookimpl

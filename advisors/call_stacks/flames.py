@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import FLOWS, HOST_EVENTS, PROFILE, Facts, host_steps, launches, steps, work
+from advisor_core.api.facts import HOST_EVENTS, PROFILE, Facts, host_steps, launches, steps, work
 from advisor_core.api.renderers import Flame, FlameView, FrameKind, View
 from advisors.call_stacks.own_times import own_times
-from advisors.call_stacks.paths import Nesting, Paths, callers_of_gradients, placed
+from advisors.call_stacks.paths import Nesting, Paths, called, placed
 from advisors.messages import message
 
 Ints = npt.NDArray[np.int64]
@@ -29,18 +29,18 @@ _STACKED: Final = ("cpu_op", "python_function")
 """Without these the host has calls of the runtime alone, which call nothing that is recorded."""
 
 
-@drawing("call_stacks.flames", needs=(HOST_EVENTS, PROFILE), wants=(steps, host_steps, work, launches, FLOWS))
+@drawing("call_stacks.flames", needs=(HOST_EVENTS, PROFILE, called), wants=(steps, host_steps, work, launches))
 def flames(facts: Facts) -> list[View]:
     """Time by call stack in the profiled steps: of the host by thread, and of the device by what launched it."""
     events, profile = facts[HOST_EVENTS], facts[PROFILE]
     if events.empty or (steps not in facts and host_steps not in facts):
         return []
-    nesting = Nesting.of(events, profile.vocabulary)
+    nesting = facts[called].nesting
     windows = _host_windows(facts, events, nesting.hidden)
     views = []
     if (host := _host(events, nesting, windows)) is not None:
         views.append(_view(host, profile.rank, len(windows)))
-    if steps in facts and launches in facts and (device := _device(facts, events, nesting)) is not None:
+    if steps in facts and launches in facts and (device := _device(facts)) is not None:
         views.append(_view(device, profile.rank, len(facts[steps])))
     return [*views]
 
@@ -76,7 +76,7 @@ def _host(events: pd.DataFrame, nesting: Nesting, windows: pd.DataFrame) -> Flam
     return flame_of("host", paths, places, own)
 
 
-def _device(facts: Facts, events: pd.DataFrame, nesting: Nesting) -> Flame | None:
+def _device(facts: Facts) -> Flame | None:
     windows, device, launched = facts[steps], facts[work], facts[launches].frame
     starts = device["start_ns"].to_numpy()
     window = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right") - 1
@@ -84,9 +84,7 @@ def _device(facts: Facts, events: pd.DataFrame, nesting: Nesting) -> Flame | Non
     calls = np.where(launched["op_row"] >= 0, launched["op_row"], launched["call_row"]).astype(np.int64)[shown]
     if not (calls >= 0).any():
         return None
-    paths = Paths()
-    around = callers_of_gradients(facts, events, nesting.around)
-    places = placed(paths, events, nesting, around, np.full(len(events), -1, dtype=np.int64))
+    paths, places = facts[called].paths.copy(), facts[called].places
     above = np.where(calls >= 0, places[np.maximum(calls, 0)], -1)
     if (calls < 0).any():
         above[calls < 0] = paths.place(-1, "", "unknown")

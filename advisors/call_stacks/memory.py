@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import FLOWS, HOST_EVENTS, OPERATOR_MEMORY, PROFILE, Facts, enclosing_of, memory_peak
+from advisor_core.api.facts import HOST_EVENTS, OPERATOR_MEMORY, PROFILE, Facts, enclosing_of, memory_peak
 from advisor_core.api.renderers import Cell, FlameView, View
 from advisors.call_stacks.flames import flame_of
-from advisors.call_stacks.paths import Nesting, Paths, callers_of_gradients, placed
+from advisors.call_stacks.paths import Paths, called
 from advisors.messages import message
 from advisors.rank_tables import rank_table
 
@@ -44,7 +44,7 @@ _COLUMNS: Final = (
 )
 
 
-@drawing("call_stacks.memory", needs=(HOST_EVENTS, OPERATOR_MEMORY, memory_peak, PROFILE), wants=(FLOWS,))
+@drawing("call_stacks.memory", needs=(HOST_EVENTS, OPERATOR_MEMORY, memory_peak, PROFILE, called))
 def memory(facts: Facts) -> list[View]:
     """What was alive at the peak of memory by call stack, and its largest blocks with their stacks."""
     peak, rank = facts[memory_peak], facts[PROFILE].rank
@@ -73,10 +73,7 @@ def allocated_at(facts: Facts) -> Allocated:
     """The blocks that were alive at the peak, each below the call that allocated it."""
     events, peak = facts[HOST_EVENTS], facts[memory_peak]
     blocks = facts[OPERATOR_MEMORY].loc[peak.rows]
-    nesting = Nesting.of(events, facts[PROFILE].vocabulary)
-    around = callers_of_gradients(facts, events, nesting.around)
-    paths = Paths()
-    of_events = placed(paths, events, nesting, around, np.full(len(events), -1, dtype=np.int64))
+    paths, of_events = facts[called].paths.copy(), facts[called].places
     calls = _calls(blocks, events)
     names = blocks["name"].astype(str).tolist()
     places = [

@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import FLOWS, Facts, Vocabulary, enclosing_of, matching, parents_of
+from advisor_core.api.facts import (
+    FLOWS,
+    HOST_EVENTS,
+    PROFILE,
+    Facts,
+    Vocabulary,
+    enclosing_of,
+    fact,
+    matching,
+    parents_of,
+)
 from advisor_core.api.renderers import FrameKind
 
 Ints = npt.NDArray[np.int64]
@@ -44,6 +55,10 @@ class Paths:
     frames: list[tuple[str, FrameKind]] = field(default_factory=list)
     _places: dict[tuple[int, str, FrameKind], int] = field(default_factory=dict)
 
+    def copy(self) -> Paths:
+        """The same places, to which more may be added."""
+        return Paths(list(self.parents), list(self.frames), dict(self._places))
+
     def place(self, parent: int, name: str, kind: FrameKind) -> int:
         """The number of a frame below ``parent``, the same whenever it is asked for."""
         key = (parent, name, kind)
@@ -60,6 +75,7 @@ class Paths:
         return parent
 
 
+@lru_cache(maxsize=1 << 14)
 def frame(name: str, kind: FrameKind) -> tuple[str, FrameKind]:
     """A frame as it is shown: modules of one class are one, and objects are told by their type."""
     if kind == "python" and (found := _MODULE.match(name)):
@@ -82,13 +98,33 @@ class Nesting:
         return cls(around, np.asarray(matching(events["name"], words.step_mark), dtype=np.bool_))
 
 
+@dataclass(frozen=True)
+class Called:
+    """Who called whom. ``nesting``: as the threads tell; ``places``: of each row of host events in ``paths``, where the
+    backward pass lies below what it is the gradient of."""
+
+    nesting: Nesting
+    paths: Paths
+    places: Ints
+
+
+@fact("called", needs=(HOST_EVENTS, PROFILE), wants=(FLOWS,))
+def called(facts: Facts) -> Called:
+    """The path of each host event."""
+    events = facts[HOST_EVENTS]
+    nesting, paths = Nesting.of(events, facts[PROFILE].vocabulary), Paths()
+    around = callers_of_gradients(facts, events, nesting.around)
+    return Called(nesting, paths, placed(paths, events, nesting, around, np.full(len(events), -1, dtype=np.int64)))
+
+
 def placed(paths: Paths, events: pd.DataFrame, nesting: Nesting, around: Ints, roots: Ints) -> Ints:
     """The place of each event, where one without an event ``around`` it is below ``roots`` of its row."""
-    names, categories = events["name"].cat, events["category"].astype("category").cat
-    codes = names.codes.to_numpy().astype(np.int64) * len(categories.categories) + categories.codes.to_numpy()
-    stacks = events["call_stack"].astype("category").cat
-    written = stacks.codes.to_numpy().astype(np.int64)
-    has_text = np.array([bool(text) for text in stacks.categories], dtype=np.bool_)
+    name_codes, names = _coded(events["name"])
+    category_codes, categories = _coded(events["category"])
+    written, stacks = _coded(events["call_stack"])
+    codes = name_codes * len(categories) + category_codes
+    kinds_of = [_KINDS.get(category, "runtime") for category in categories]
+    has_text = np.array([bool(text) for text in stacks], dtype=np.bool_)
     uses_text = np.zeros(len(events), dtype=np.bool_)
     if not (events["category"] == "python_function").any() and len(has_text):
         uses_text = (written >= 0) & has_text[np.maximum(written, 0)]
@@ -107,22 +143,25 @@ def placed(paths: Paths, events: pd.DataFrame, nesting: Nesting, around: Ints, r
         above = np.where(inside, found[outer], roots[level])
         own_stack = uses_text[level] & ~(inside & has_stack[outer])
         kinds = (above + 1, np.where(own_stack, written[level], -1) + 1, codes[level])
-        number, first = _distinct(
-            kinds, (len(stacks.categories) + 1, len(names.categories) * len(categories.categories))
-        )
+        number, first = _distinct(kinds, (len(stacks) + 1, len(names) * len(categories)))
         places = []
         for parent, stack, code in zip(*(part[first].tolist() for part in kinds), strict=True):
             parent, stack = parent - 1, stack - 1
-            base = paths.below(parent, str(stacks.categories[stack])) if stack >= 0 else parent
-            name, category = divmod(code, len(categories.categories))
-            kind = _KINDS.get(str(categories.categories[category]), "runtime")
-            places.append(paths.place(base, *frame(str(names.categories[name]), kind)))
+            base = paths.below(parent, stacks[stack]) if stack >= 0 else parent
+            name, category = divmod(code, len(categories))
+            places.append(paths.place(base, *frame(names[name], kinds_of[category])))
         found[level] = np.where(nesting.hidden[level], above, np.asarray(places, dtype=np.int64)[number])
         has_stack[level] = own_stack | (inside & has_stack[outer])
         is_done[level] = True
         if depth == DEEPEST - 1:
             _cut(found, around, left, is_done)
     return found
+
+
+def _coded(column: pd.Series) -> tuple[Ints, list[str]]:
+    """The values of a column as numbers, -1 for none, and the texts that these stand for."""
+    values = column.astype("category").cat
+    return values.codes.to_numpy().astype(np.int64), values.categories.astype(str).tolist()
 
 
 def _distinct(parts: tuple[Ints, Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
@@ -168,3 +207,6 @@ def callers_of_gradients(facts: Facts, events: pd.DataFrame, around: Ints) -> In
     joined = around.copy()
     joined[backward[earlier]] = forward[earlier]
     return joined
+
+
+FACTS = (called,)

@@ -37,7 +37,7 @@ def passes(facts: Facts) -> list[View]:
     sums = frame.groupby(["operator_class", "in_pass"], observed=True)["duration_ns"].sum() / kernels.steps
     shown = [one for one in Pass if (in_pass == one).any()]
     rows = sums.groupby(level=0, observed=True).sum().sort_values(ascending=False, kind="stable").index.tolist()
-    values = [[sums.get((row, int(one))) for one in shown] for row in rows]
+    values = [[float(sums.get((row, int(one)), 0.0)) for one in shown] for row in rows]
     return [
         HeatmapView(
             id=f"passes-rank{rank}",
@@ -48,13 +48,7 @@ def passes(facts: Facts) -> list[View]:
             data=Heatmap(
                 rows=[Text(en=str(row), zh=str(row)) for row in rows],
                 columns=[*(message(PASSES[one.key]) for one in shown), message("layers.sum")],
-                values=[
-                    [
-                        *(None if ns is None else round(ns) for ns in line),
-                        round(sum(ns for ns in line if ns is not None)),
-                    ]
-                    for line in values
-                ],
+                values=[[*(round(ns) for ns in line), round(sum(line))] for line in values],
                 total=len(shown),
             ),
         )

@@ -17,7 +17,7 @@ import pandas as pd
 from advisor_core.api import Text
 from advisor_core.api.advisors import Column, Drawing, Metric, Observations, Params, Reference, advisor, drawing
 from advisor_core.api.facts import PROFILE, Facts, Layer, NotApplicable, Shortening, aggregated, fact, timeline, union
-from advisor_core.api.renderers import Cell, View
+from advisor_core.api.renderers import Cell, View, format_quantity
 from advisors.columns import STEP_NS
 from advisors.measuring import LARGEST, records, row, share
 from advisors.messages import message
@@ -355,22 +355,22 @@ def _stream_row(line: object, steps: int) -> list[Cell]:
 
 def _verdict(found: ComputingStreams, told: _Told, kernels: StepKernels) -> Text:
     """Whether it pays, in words; with the two streams that do the same work."""
-    values = {"hidden": _us(found.hidden_ns / kernels.steps), "known": _percent(found.known_share)}
+    values = {"hidden": _time(found.hidden_ns / kernels.steps), "known": _percent(found.known_share)}
     if not found.hidden_ns:
         said = message("pipeline_bound.verdict.never")
     elif not np.isfinite(told.won_ns):
         said = message("pipeline_bound.verdict.unknown", **values)
     else:
         name = "pipeline_bound.verdict.pays" if told.won_ns > 0 else "pipeline_bound.verdict.loses"
-        said = message(name, **values, excess=_us(told.excess_ns / kernels.steps), slower=_percent(told.slowdown))
+        said = message(name, **values, excess=_time(told.excess_ns / kernels.steps), slower=_percent(told.slowdown))
     if not found.twins:
         return said
     twins = message("pipeline_bound.verdict.twins", first=found.twins[0], second=found.twins[1])
     return Text(en=f"{said.en}; {twins.en}", zh=f"{said.zh}；{twins.zh}")
 
 
-def _us(ns: float) -> str:
-    return f"{ns / 1e3:.1f} µs"
+def _time(ns: float) -> str:
+    return format_quantity(ns, "ns")
 
 
 def _percent(part: float) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
 from advisor_core.api.facts import PROFILE, Facts, parts
-from advisor_core.api.renderers import Cell, View
+from advisor_core.api.renderers import Cell, View, format_quantity
 from advisors.measuring import share
 from advisors.messages import message
 from advisors.rank_tables import known, rank_table
@@ -123,7 +123,7 @@ def weight_table(facts: Facts) -> list[View]:
         rank=rank,
         shown=len(rows),
         count=len(sums),
-        saved=f"{saved / 1e6:.2f} ms",
+        saved=format_quantity(saved, "ns"),
         share=f"{100 * saved / own.wall_ns:.0f} %",
     )
     return [rank_table("weights", title, rank, _COLUMNS, rows)]

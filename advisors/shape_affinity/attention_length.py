@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ ALIGNED = 128
 """Multiple of lengths that the vendor's advisor asks for (docs/sources.md#length-of-attention)."""
 
 ALIKE = 2.0
-"""Factor of keys within which two attentions have about the same share of start and end. Our choice."""
+"""Factor of keys and of queries within which two attentions have about the same share of start and end. Our choice."""
 
 
 @advisor(
@@ -40,6 +40,13 @@ ALIKE = 2.0
         KERNELS_PER_STEP,
         MEAN_NS,
         TOTAL_NS,
+        Column(
+            "aligned_queries",
+            "float",
+            "count",
+            "length of the query of the attention that it is held against; unknown without one",
+            zh="对照 query 长度",
+        ),
         Column(
             "aligned_keys",
             "float",
@@ -68,17 +75,18 @@ ALIKE = 2.0
 )
 def attention_length(facts: Facts, params: Params) -> Observations:
     """Attentions whose queries or keys are no multiple of 128: how long an operation takes, against the attention of
-    the same operator, data type, batch and channels with the nearest aligned length, of half to twice as many keys."""
+    the same operator, data type, batch, channels and mask with the nearest aligned lengths, half to twice as long."""
     own = facts[step_kernels]
     table = _attentions(own)
     unaligned = (table["keys"] % ALIGNED != 0) | (table["queries"] % ALIGNED != 0)
     mine = table[unaligned & (table["queries"] >= ALIGNED)].reset_index(drop=True)
     if mine.empty:
         raise NotApplicable(message("shape_affinity.no_unaligned_attention"))
-    aligned = table[~unaligned]
+    aligned = dict(iter(table[~unaligned].groupby(list(_SAME))))
     nearest = [_nearest(line, aligned) for line in mine.to_dict("records")]
-    mine["aligned_keys"] = [np.nan if found is None else float(found["keys"]) for found in nearest]
-    least = np.array([np.nan if found is None else found["ns_per_flop"] for found in nearest], dtype=np.float64)
+    of_nearest = pd.DataFrame([found or {} for found in nearest], columns=["queries", "keys", "ns_per_flop"])
+    mine["aligned_queries"], mine["aligned_keys"] = (of_nearest[name].astype("float64") for name in ("queries", "keys"))
+    least = of_nearest["ns_per_flop"].to_numpy(dtype=np.float64)
     mine["slower"] = mine["ns_per_flop"].to_numpy() / least - 1
     padded = _padding(mine["queries"]) * _padding(mine["keys"])
     mine["saving_ns"] = mine["total_ns"] * (1 - padded * least / mine["ns_per_flop"].to_numpy()).clip(min=0.0)
@@ -107,12 +115,14 @@ def _padding(lengths: pd.Series) -> Floats:
     return np.asarray(np.ceil(sizes / ALIGNED) * ALIGNED / sizes, dtype=np.float64)
 
 
-_OF_SHAPES = ("operator", "input_shapes", "dtype", "batch", "queries", "keys", "width", "flops")
+_OF_SHAPES = ("operator", "input_shapes", "dtype", "batch", "queries", "keys", "width", "causal", "flops")
+_SAME = ("operator", "dtype", "batch", "width", "causal")
+"""What two attentions have in common that are held against one another."""
 
 
 def _attentions(own: StepKernels) -> pd.DataFrame:
     """The attentions of the steps by operator and input shapes, where these tell what they compute."""
-    frame = own.frame[own.frame["operator_class"] == "attention"]
+    frame = own.frame[(own.frame["operator_class"] == "attention") & (own.frame["duration_ns"] > 0)]
     if len(frame):
         own.require_shapes()
     by = ["type", "input_shapes"]
@@ -122,11 +132,11 @@ def _attentions(own: StepKernels) -> pd.DataFrame:
         operator, inputs, dtypes, outputs = map(str, row)
         found = attention_of(operator, inputs, outputs)
         if found is not None and found.flops > 0:
-            sizes = (found.batch, found.queries, found.keys, found.width, found.flops)
+            sizes = (found.batch, found.queries, found.keys, found.width, found.causal, found.flops)
             rows.append((operator, inputs, dtypes.split(";")[0], *sizes))
     table = pd.DataFrame(rows, columns=list(_OF_SHAPES))
-    texts = frame[by].astype(str).set_axis(["operator", "input_shapes"], axis=1)
-    times = texts.assign(ns=frame["duration_ns"]).groupby(["operator", "input_shapes"])["ns"]
+    named = frame[by].astype(str).set_axis(["operator", "input_shapes"], axis=1).assign(ns=frame["duration_ns"])
+    times = named.groupby(["operator", "input_shapes"])["ns"]
     summed = times.agg(kernels="size", total_ns="sum", mean_ns="mean").reset_index()
     result: pd.DataFrame = table.merge(summed, on=["operator", "input_shapes"])
     result["ns_per_flop"] = result["mean_ns"] / result["flops"]
@@ -135,15 +145,14 @@ def _attentions(own: StepKernels) -> pd.DataFrame:
     return result
 
 
-def _nearest(line: Mapping[Hashable, object], aligned: pd.DataFrame) -> dict[str, float] | None:
-    """The attention of an aligned length that is most like this one; ``None`` where none is."""
-    alike = aligned
-    for name in ("operator", "dtype", "batch", "width"):
-        alike = alike[alike[name] == line[name]]
-    if alike.empty:
+def _nearest(line: Mapping[Hashable, Any], aligned: Mapping[tuple[Any, ...], pd.DataFrame]) -> dict[str, float] | None:
+    """The attention of aligned lengths that is most like this one; ``None`` where none is. ``aligned``: by `_SAME`."""
+    alike = aligned.get(tuple(line[name] for name in _SAME))
+    if alike is None:
         return None
-    apart = np.abs(np.log2(alike["keys"].to_numpy(dtype=np.float64) / float(str(line["keys"]))))
+    keys, queries = (np.abs(np.log2(alike[name].to_numpy() / float(line[name]))) for name in ("keys", "queries"))
+    apart = np.maximum(keys, queries)
     place = int(apart.argmin())
     if apart[place] > np.log2(ALIKE):
         return None
-    return {name: float(alike[name].iloc[place]) for name in ("keys", "ns_per_flop")}
+    return {name: float(alike[name].iloc[place]) for name in ("queries", "keys", "ns_per_flop")}

@@ -132,7 +132,7 @@ def tails(facts: Facts, params: Params) -> Observations:
     """Last axes of the operands of matrix products that load badly, by length."""
     kernels = facts[step_kernels]
     table = facts[matrix_products]
-    table = table[table["element_bytes"] > 0].reset_index(drop=True)
+    table = table[(table["element_bytes"] > 0) & (table["total_ns"] > 0)].reset_index(drop=True)
     if table.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
     tails = _tails(table, params["operand_share"])

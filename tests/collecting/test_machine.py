@@ -69,13 +69,14 @@ class Machine:
         content = TORCH_NPU.replace("{version}", version).replace("{count}", str(count)).replace("{recorded}", recorded)
         self.file("packages/torch_npu.py", content)
 
-    def says(self, lang: str = "en", library: str = "libc.so.6") -> tuple[dict[str, str], int]:
+    def says(self, lang: str = "en", library: str = "libc.so.6", seconds: int = 120) -> tuple[dict[str, str], int]:
         """The state of each line by its text, and the exit code."""
         text = script(lang).replace('DEVICES = "/dev"', f"DEVICES = {str(self.folder / 'dev')!r}")
         text = text.replace(
             'DRIVER = "/usr/local/Ascend/driver/version.info"', f"DRIVER = {str(self.folder / 'driver')!r}"
         )
         text = text.replace('"/usr/local/Ascend/', f'"{self.folder}/').replace('libascendcl.so")', f'{library}")')
+        text = text.replace("SECONDS = 120", f"SECONDS = {seconds}")
         program = self.file("check_machine.py", text)
         done = subprocess.run(
             [sys.executable, str(program), str(self.folder / "profile" / "new")],
@@ -153,6 +154,19 @@ def test_a_sound_machine_is_ready(machine: Machine, lang: str) -> None:
     assert code == 0 and set(lines.values()) == {"ok"}
     for name in ("driver", "npu_smi", "nodes", "cann", "library", "msprof", "package", "device", "trial", "disk"):
         assert any(pattern(name, lang).fullmatch(line) for line in lines), name
+
+
+def test_warnings_behind_an_answer_are_no_answer(machine: Machine) -> None:
+    warns = "import atexit, os, sys\nsys.stdout.reconfigure(line_buffering=True)\n"
+    machine.file("packages/torch.py", TORCH + warns + "atexit.register(os.write, 2, b'[W] left at exit\\n')\n")
+    lines, code = machine.says()
+    assert code == 0 and "torch 2.6.0 can be imported" in lines and "torch_npu sees 2 devices" in lines
+
+
+def test_a_command_that_does_not_end_is_no_answer_of_the_driver(machine: Machine) -> None:
+    machine.file("bin/npu-smi", "#!/bin/sh\nexec /bin/sleep 30\n")
+    lines, code = machine.says(seconds=1)
+    assert code == 1 and any("(1 s: no answer)" in line for line in lines)
 
 
 @pytest.mark.parametrize("name", LACKS)

@@ -248,3 +248,8 @@ def test_strided_axis_is_silent_where_nothing_is_measured_slower(scene: Scene) -
 
 def test_each_of_the_two_rules_has_its_own_axes() -> None:
     assert kernels_alone("SA001", strided(1200)).state == "pass"
+
+
+def test_products_that_take_no_time_have_no_speed() -> None:
+    """Exports have kernels of 0 us."""
+    assert kernels_alone("SA001", unaligned(0, peer=False)).state == "not_applicable"
