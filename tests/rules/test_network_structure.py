@@ -86,8 +86,8 @@ def test_no_advice_leans_on_what_is_removed_or_cannot_be_read() -> None:
 def test_the_symptom_is_explained_by_what_lies_in_the_layers() -> None:
     causes = {rule.id for rule in rules() if "NS001" in rule.explains}
     # The optimizer is outside of what NS001 measures, FP32 makes products longer, not shorter, and in a slow layer they
-    # may be what is slow.
-    assert causes == set(RULES) - {"NS001", "NS015", "NS016", "NS022", "NS034", "NS050", "NS060"}
+    # may be what is slow. What a new face in the layers costs is not known.
+    assert causes == set(RULES) - {"NS001", "NS015", "NS016", "NS022", "NS034", "NS050", "NS060", "NS070"}
     symptom = book("network_structure")["NS001"].rule
     assert symptom.severity.high is False and "compute/optimizer" not in symptom.claims
 
@@ -116,7 +116,7 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
     assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
-        rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060")
+        rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060", "NS070")
     )
 
 
