@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
-DETAILED = 50
+DETAILED = 34
 """So many findings are written out; further ones are listed in a table, to keep the file within its budget: those of
 simulated jobs take 5 to 15 kB each."""
 

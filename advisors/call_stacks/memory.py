@@ -25,7 +25,7 @@ from advisors.rank_tables import rank_table
 
 Ints = npt.NDArray[np.int64]
 
-SHOWN: Final = 30
+SHOWN: Final = 20
 """Rows of the table, the largest blocks; the title says of how many."""
 
 FRAMES: Final = 3

@@ -10,12 +10,15 @@ from msgspec import Struct
 
 from advisor_core.api.renderers import Flame, FlameView, FrameKind
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import MAX_MARKS, SMALL, WIDTH, drawing, rect, text, width_of
+from reports.charts.svg import SMALL, WIDTH, drawing, rect, text, width_of
 from reports.labels import Labels, one_line
 
 HIGH = 18.0
-THINNEST = 3.0
+THINNEST = 4.0
 """A box of fewer px is not drawn."""
+
+MOST = 128
+"""Boxes that are drawn, the widest: what is smaller says little, and a page has three graphs for each rank."""
 
 ROWS = 40
 SAME = 0.99
@@ -42,7 +45,7 @@ class Box(Struct, frozen=True):
 def draw_flame(view: FlameView, labels: Labels) -> Chart:
     flame = view.data
     boxes = sorted(_boxes(flame), key=lambda box: (-box.wide, box.row, box.x))
-    shown = [box for box in boxes if box.wide >= THINNEST and box.row < ROWS][:MAX_MARKS]
+    shown = [box for box in boxes if box.wide >= THINNEST and box.row < ROWS][:MOST]
     below: Counter[int] = Counter()
     for caller, _, took in flame.nodes:
         below[caller] += took

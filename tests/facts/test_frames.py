@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
@@ -26,12 +27,17 @@ def frames_of(kind: object) -> set[str]:
         return {""}
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return set()
-    return {name for name, hint in typing.get_type_hints(kind).items() if hint is pd.DataFrame}
+    return {name for name, hint in hints_of(kind).items() if hint is pd.DataFrame}
+
+
+def hints_of(thing: object) -> dict[str, object]:
+    """Its annotations; types of arrays are imported by type checkers alone."""
+    return typing.get_type_hints(thing, localns={"npt": npt})
 
 
 @pytest.mark.parametrize("declared", FACTS, ids=lambda declared: declared.name)
 def test_every_frame_of_a_fact_declares_its_columns(declared: Fact[object]) -> None:
-    assert set(declared.frames) == frames_of(typing.get_type_hints(declared.compute)["return"])
+    assert set(declared.frames) == frames_of(hints_of(declared.compute)["return"])
     for columns in declared.frames.values():
         names = [column.name for column in columns]
         assert len(names) == len(set(names)) and all(column.meaning for column in columns)
