@@ -17,7 +17,7 @@ HIGH = 18.0
 THINNEST = 4.0
 """A box of fewer px is not drawn."""
 
-MOST = 128
+MOST = 96
 """Boxes that are drawn, the widest: what is smaller says little, and a page has three graphs for each rank."""
 
 ROWS = 40
