@@ -122,7 +122,7 @@ class JobReplay:
         return max(0, round(min(ends))), max(0, round(max(ends)))
 
     def steps_wanted(self, names: Collection[str]) -> int | None:
-        """How many steps are to be recorded for the part of the range that comes of how much they differ, as they are
+        """The number of steps to record for the part of the range that comes of how much they differ, as they are
         and with these cures, to be at most `NARROW` of a step; ``None`` where as many were, or a single one."""
         turns = self._turns([_Asked(frozenset()), _Asked(frozenset(names))])
         wanted = max(steps_for(turn.steps_ns, NARROW * turn.ns / self.job.steps) for turn in turns)

@@ -32,7 +32,7 @@ def margin_ns(steps_ns: Ints) -> float:
 
 
 def steps_for(steps_ns: Ints, within_ns: float) -> int:
-    """How many steps that differ as these do are to be recorded for their mean to be off by at most ``within_ns``, up
+    """The number of steps, which differ as these do, to record for their mean to be off by at most ``within_ns``, up
     to `MOST_STEPS`; of a single step, whose spread is not known, 0."""
     if len(steps_ns) < 2:
         return 0

@@ -171,10 +171,10 @@ class CurveView(_View):
 FrameKind = Literal[
     "thread", "python", "module", "operator", "mark", "runtime", "kernel", "unknown", "earlier", "left_out"
 ]
-"""What a frame is: a thread by its number, a Python function, a call of a module, an operator of the framework, a mark
-of the user or an engine, a call of the runtime, what ran on the device; ``unknown``: it is not recorded what launched
-that, ``earlier``: memory that is older than the recording or not recorded, ``left_out``: calls that there was no room
-for."""
+"""The kind of a frame: a thread by its number, a Python function, a call of a module, an operator of the framework, a
+mark of the user or an engine, a call of the runtime, what ran on the device; ``unknown``: it is not recorded what
+launched that, ``earlier``: memory that is older than the recording or not recorded, ``left_out``: calls that there was
+no room for."""
 
 
 class Flame(Model):

@@ -185,7 +185,7 @@ def _readable(amount: float, base: str) -> tuple[str, str]:
 
 @functools.cache
 def _number_of(unit: str) -> float:
-    """How many of its base a unit is; fractions take long to become numbers."""
+    """The number of its base that a unit is; fractions take long to become numbers."""
     return float(UNITS[unit].factor)
 
 

@@ -46,7 +46,7 @@ _COLUMNS: Final = (
 
 @drawing("call_stacks.memory", needs=(HOST_EVENTS, OPERATOR_MEMORY, memory_peak, PROFILE, called))
 def memory(facts: Facts) -> list[View]:
-    """What was alive at the peak of memory by call stack, and its largest blocks with their stacks."""
+    """The memory at its peak by call stack, and its largest blocks with their stacks."""
     peak, rank = facts[memory_peak], facts[PROFILE].rank
     if not len(peak.rows):
         return []
@@ -61,7 +61,7 @@ def memory(facts: Facts) -> list[View]:
 
 @dataclass(frozen=True)
 class Allocated:
-    """What was alive at the peak: ``places`` in ``paths`` and ``bytes``, first of the blocks of ``PeakMemory.rows``,
+    """The blocks at the peak: ``places`` in ``paths`` and ``bytes``, first of the blocks of ``PeakMemory.rows``,
     then of what was there before the recording, or was not recorded."""
 
     paths: Paths

@@ -1,4 +1,4 @@
-"""How a collective gets from the operator that calls for it to the device, by operation and group, as a table."""
+"""The way of a collective from the operator that calls for it to the device, by operation and group, as a table."""
 
 from __future__ import annotations
 

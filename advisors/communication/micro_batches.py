@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _NUMBERS = re.compile(r"_*\d+(_\d+)*_*$")
-"""What follows the kind of an operation in names such as ``hcom_allReduce__445_3``."""
+"""The part behind the kind of an operation in names such as ``hcom_allReduce__445_3``."""
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 Bools: TypeAlias = "npt.NDArray[np.bool_]"
@@ -172,7 +172,7 @@ def _begins_behind(kernels: StepKernels, times: Ints) -> Ints:
 
 
 def _again_ns(facts: Facts, kernels: StepKernels, inside: Bools) -> float:
-    """What products of these layers that their bytes bound take to read their largest operand, in all steps."""
+    """The time in which products of these layers that their bytes bound read their largest operand, in all steps."""
     work, bounds = facts.get(kernel_work), facts.get(roofline)
     if work is None or bounds is None or not np.isfinite(bounds.peaks.hbm):
         return 0.0

@@ -63,7 +63,7 @@ class Dispatch:
 
     @property
     def left_share(self) -> float:
-        """What the layers that are waited for may take of the host time that they take now; NaN without one."""
+        """The part of their present host time that the awaited layers may take; NaN without one."""
         took = sum(_total(self.whole[name]) for name in self.awaited)
         return 1 - sum(_total(self.quicker[name]) for name in self.awaited) / took if took else float("nan")
 
@@ -74,7 +74,7 @@ class Dispatch:
     wants=(host_activity, host_pauses, phases),
 )
 def dispatch_layers(facts: Facts) -> Dispatch:
-    """Which layers of dispatch a step waits for where the host launches late, and what it would wait for next."""
+    """The layers of dispatch that a step waits for where the host launches late, and those that come next."""
     host = facts.get(host_activity)
     slow = outside_idle_phases(facts, _dispatching(host))
     pieces = late_pieces(facts)

@@ -1,4 +1,4 @@
-"""What an engine that serves does in each of its passes: before the forward pass, in it, after it, and up to the next.
+"""The passes of an engine that serves, in parts: before the forward pass, in it, after it, and up to the next.
 
 Engines mark their passes (`Vocabulary.prefill_mark`). The forward pass within one is told, in this order, by a mark of
 the engine (`Vocabulary.forward_mark`), by the outermost module that is called there, or by the replay of a graph; what
@@ -132,7 +132,7 @@ def _passes(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
 
 
 def _candidates(events: pd.DataFrame, words: Vocabulary) -> dict[str, pd.DataFrame]:
-    """What may be a forward pass, by what it is told by."""
+    """Candidates for a forward pass, by the sign that tells them."""
     modules = events[(events["category"] == "python_function").to_numpy() & matching(events["name"], MARK)]
     starts = modules["start_ns"].to_numpy()
     around = parents_of(modules["thread"].to_numpy(), starts, starts + modules["duration_ns"].to_numpy())
@@ -170,7 +170,7 @@ def _forward(candidates: dict[str, tuple[Ints, Ints]], device: _Launched, start:
 
 
 class _Launched:
-    """When the host called for kernels, on which thread, and how long they run."""
+    """Kernels by the time and thread of the call of the host, with their durations."""
 
     def __init__(self, threads: Ints, times: Ints, took: Ints) -> None:
         order = np.argsort(times, kind="stable")

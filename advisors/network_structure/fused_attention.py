@@ -1,4 +1,4 @@
-"""What fused attention takes on an NPU, where a chain of kernels computes attention: by measured times of others.
+"""The time of fused attention on an NPU, where a chain of kernels computes attention: by measured times of others.
 
 The softmax of a score is work of the vector cores, which keep the cube waiting: a score takes as long with a narrow
 head as with one of 128 channels (docs/sources.md#fused-attention).

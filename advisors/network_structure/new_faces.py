@@ -101,7 +101,7 @@ _NONE = {
     **dict.fromkeys(("kernels", "mean_ns", "total_ns", "share_of_step"), 0.0),
     "in_layers": 0,
 }
-"""What is observed where every operator is needed: one row, so that the rule passes."""
+"""The observation where every operator is needed: one row, so that the rule passes."""
 
 
 @cache

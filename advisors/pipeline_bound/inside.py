@@ -81,7 +81,7 @@ def inside_of(frame: pd.DataFrame, ratios: pd.DataFrame, cores: Chip | None) -> 
 
 
 def _mean_of_cores(frame: pd.DataFrame, cores: Chip | None) -> Floats:
-    """How long the cores in use work, the mean of them, at most the duration; NaN unknown."""
+    """The time in which the cores in use work, the mean of them, at most the duration; NaN unknown."""
     mean = np.full(len(frame), np.nan)
     if cores is None:
         return mean

@@ -83,7 +83,7 @@ class ComputingStreams:
 
     @property
     def hidden_ns(self) -> int:
-        """What the kernels would take longer one after the other, were each as long as recorded."""
+        """The time that the kernels would take longer one after the other, each as long as recorded."""
         return self.summed_ns - self.covered_ns
 
     @property
@@ -94,7 +94,7 @@ class ComputingStreams:
 
 @fact("computing_streams", needs=(step_kernels, PROFILE))
 def computing_streams(facts: Facts) -> ComputingStreams:
-    """Which kernels run beside those of another stream, and which of these ran alone as well."""
+    """The kernels that run beside those of another stream, and those of their kind that ran alone as well."""
     kernels = facts[step_kernels]
     frame = kernels.frame
     if frame["stream"].nunique() < 2:
@@ -114,8 +114,9 @@ def computing_streams(facts: Facts) -> ComputingStreams:
 
 
 def busy_of_streams(frame: pd.DataFrame) -> tuple[Ints, Ints]:
-    """When each stream computes: the kernels without what an earlier one of the same stream covers already, as some
-    devices begin a kernel before the one in front of it has ended. ``frame``: in order of stream and start."""
+    """The times in which each stream computes: the kernels without what an earlier one of the same stream covers
+    already, as some devices begin a kernel before the one in front of it has ended. ``frame``: in order of stream and
+    start."""
     stream, starts, ends = (frame[name].to_numpy(dtype=np.int64) for name in ("stream", "start_ns", "end_ns"))
     reach = pd.Series(ends).groupby(stream).cummax().to_numpy()
     first = np.concatenate([[True], stream[1:] != stream[:-1]])[: len(stream)]
@@ -267,7 +268,7 @@ def streams(facts: Facts, params: Params) -> Observations:
 
 
 class _Told:
-    """What the pairs say together. ``compared``: with ``excess``, the kinds that lose most first. ``won_ns``: what is
+    """The pairs together. ``compared``: with ``excess``, the kinds that lose most first. ``won_ns``: what is
     hidden less what all kernels beside another stream take longer, those without a pair at the rate of the others."""
 
     def __init__(self, found: ComputingStreams, kernels: StepKernels) -> None:

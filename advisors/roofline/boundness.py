@@ -1,4 +1,4 @@
-"""What bounds a part of a step: computing, memory, copies, host, communication, or nothing in particular.
+"""The bound of a part of a step: computing, memory, copies, host, communication, or nothing in particular.
 
 The scheme and its numbers are those of a published guide to torch_npu.profiler, whose shares of the step are taken as
 they are (docs/sources.md#classes-of-boundness). Its bandwidths (good above 250, poor below 150 of 300 GB/s) are of

@@ -32,7 +32,7 @@ _BASIS = {
     "largest launches": "roofline.basis.launches",
     "device": "roofline.basis.device",
 }
-"""What is said of the chip, as messages."""
+"""Messages about the chip."""
 
 _TIMES = ("roofline.column.least", "roofline.column.above")
 _SHARES = (

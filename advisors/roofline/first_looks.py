@@ -1,4 +1,4 @@
-"""What to look at first, by what bounds the step and its phases: a general step, and the problems of that kind.
+"""The first things to look at, by the bound of the step and its phases: a general step, and the problems of that kind.
 
 The classes and what they lead to are those of a published guide (docs/sources.md#classes-of-boundness). Which problems
 a report has only its composition knows: a row says which entries of the ledger it is about.
@@ -47,7 +47,7 @@ _EVERYTHING = ["communication", "compute", "idle"]
 
 @drawing("roofline.first", needs=(step_kernels, roofline, PROFILE), wants=(layers, ledger, parts, part_ledger))
 def first_looks(facts: Facts) -> list[View]:
-    """What to look at first in the step and in each of its phases."""
+    """The first things to look at in the step and in each of its phases."""
     own, found, rank = facts[step_kernels], facts[roofline], facts[PROFILE].rank
     if not np.isfinite(found.least_ns).any() or ledger not in facts:
         return []

@@ -35,7 +35,7 @@ GRADES = {
     Grade.POOR: "roofline.grade.poor",
     Grade.UNKNOWN: "roofline.grade.unknown",
 }
-"""What is said of a part, as messages."""
+"""Messages about a part."""
 
 WAITING_PATHS = (
     ("communication",),

@@ -33,7 +33,7 @@ def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) ->
 
 
 def decode_shapes(decodes: pd.DataFrame) -> list[DecodeShape | None]:
-    """What each of these kernels decodes. Kernels of one signature are read once."""
+    """The decoding of each of these kernels. Kernels of one signature are read once."""
     firsts = decodes.drop_duplicates("signature")
     texts = zip(firsts["input_shapes"].astype(str), firsts["input_dtypes"].astype(str), strict=True)
     by_signature = dict(zip(firsts["signature"].tolist(), [decode_shape(*text) for text in texts], strict=True))
@@ -177,7 +177,7 @@ class DecodeShape:
 
 @lru_cache(maxsize=1 << 14)
 def decode_shape(shapes: str, dtypes: str = "") -> DecodeShape | None:
-    """What attention over a cache decodes; ``None`` for what is not a decoding step.
+    """The decoding by attention over a cache; ``None`` for what is not a decoding step.
 
     Layouts: BNSD and BSND (query ``[8,32,1,128]`` or ``[8,1,32,128]`` with keys of four axes, or a paged cache
     ``[blocks, block size, heads x channels]``); a row of the query per token with a paged cache ``[blocks, block size,

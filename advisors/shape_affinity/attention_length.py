@@ -110,14 +110,14 @@ def attention_length(facts: Facts, params: Params) -> Observations:
 
 
 def _padding(lengths: pd.Series) -> Floats:
-    """How many times as long the next multiples are."""
+    """The lengths of the next multiples, over today's."""
     sizes = lengths.to_numpy(dtype=np.float64)
     return np.asarray(np.ceil(sizes / ALIGNED) * ALIGNED / sizes, dtype=np.float64)
 
 
 _OF_SHAPES = ("operator", "input_shapes", "dtype", "batch", "queries", "keys", "width", "causal", "flops")
 _SAME = ("operator", "dtype", "batch", "width", "causal")
-"""What two attentions have in common that are held against one another."""
+"""The properties in common of two attentions that are held against one another."""
 
 
 def _attentions(own: StepKernels) -> pd.DataFrame:

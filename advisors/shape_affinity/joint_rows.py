@@ -121,7 +121,7 @@ def joint_rows(facts: Facts, params: Params) -> Observations:
 
 
 def _observed(parts: Sequence[RowPart], multiple: int, fitting: float, params: Params) -> dict[str, object]:
-    """What is observed of the kernels that divide the same number of rows."""
+    """The observation of the kernels that divide the same number of rows."""
     rows = parts[0].rows
     wanted = [_proposed(part, multiple, params) for part in parts]
     sizes = {size for size in wanted if size}
@@ -145,8 +145,8 @@ def _observed(parts: Sequence[RowPart], multiple: int, fitting: float, params: P
 
 
 def _named(parts: Sequence[RowPart], wanted: Sequence[int]) -> str:
-    """What suits each of the kernels alone, as ``RmsNorm: 80``: first those that want other rows than today's, the
-    longest first."""
+    """The number that suits each of the kernels alone, as ``RmsNorm: 80``: first those that want other rows than
+    today's, the longest first."""
     named: dict[str, int] = {}
     pairs = zip(parts, wanted, strict=True)
     for part, size in sorted(pairs, key=lambda pair: (pair[0].rows == pair[1], -pair[0].total_ns)):

@@ -60,17 +60,17 @@ class RowPart:
         return self.each * self.cores // gcd(self.cores, self.tasks)
 
     def used(self, rows: Ints) -> Floats:
-        """Which part of what so many rows pay for they use: of the cores' time, and of a product above its first block
-        also of the rows of the blocks. Up to one block a product loads its weights once, for few rows as for many: that
-        is not a number that suits badly."""
+        """The part that so many rows use of what they pay for: of the cores' time, and of a product above its first
+        block also of the rows of the blocks. Up to one block a product loads its weights once, for few rows as for
+        many: that is not a number that suits badly."""
         if self.kind == "product":
             in_blocks = np.where(rows <= BASE_M, 1.0, rows / (np.ceil(rows / BASE_M) * BASE_M))
             return np.asarray(in_blocks * best_balance(rows, self._columns(rows), 1, self.cores), dtype=np.float64)
         return balance(self._tasks(rows), self.cores)
 
     def time_ns(self, rows: Ints) -> Floats:
-        """What these kernels take per step with so many rows: by rounds of cores, of a product also by the width of its
-        blocks."""
+        """The time of these kernels per step with so many rows: by rounds of cores, of a product also by the width of
+        its blocks."""
         return self.total_ns * self._cost(rows) / self._cost(np.array([self.rows]))
 
     def _cost(self, rows: Ints) -> Floats:

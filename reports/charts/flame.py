@@ -28,7 +28,7 @@ _NAMED = 4
 """Frames of a box that its tip names, from the innermost outwards."""
 
 MODULE = "nn.Module: "
-"""What a call of a module begins with; its fill says as much."""
+"""The begin of the name of a call of a module; its fill says as much."""
 
 _PYTHON = re.compile(r"^(?:.*/)?([^/]+\(\d+\)): (.+)$")
 
@@ -119,7 +119,7 @@ def frame_name(name: str, kind: FrameKind, labels: Labels) -> str:
 
 
 def _short(name: str, kind: FrameKind, labels: Labels) -> tuple[str, str]:
-    """What matters most of a frame, and what of it goes where there is no room."""
+    """The part of a frame that matters most, and the part that goes where there is no room."""
     if kind == "python" and (found := _PYTHON.match(name)):
         return one_line(found[2]), one_line(found[1])
     shown = frame_name(name, kind, labels)

@@ -16,7 +16,7 @@ _PACKAGE = "advisor_core.collecting.machine"
 
 @cache
 def texts() -> dict[str, Text]:
-    """What the script says, by id; ``comment`` stands at its top."""
+    """The texts of the script, by id; ``comment`` stands at its top."""
     return {name: Text.model_validate(found) for name, found in packaged_yaml(_PACKAGE, "texts.yaml").items()}
 
 
