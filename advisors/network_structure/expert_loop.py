@@ -147,7 +147,8 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
 def _at_least(facts: Facts, found: ExpertLoops, otherwise: np.ndarray) -> np.ndarray:
     """The least that grouped products and fused kernels take in place of each loop: one large product can be as quick
     as its operations and bytes allow, where each expert alone has too few rows for that; with few rows it reads its
-    weights as quickly as the memory gives them (docs/sources.md#grouped-products). ``otherwise`` where that is unknown."""
+    weights as quickly as the memory gives them (docs/sources.md#grouped-products). ``otherwise`` where that is
+    unknown."""
     bounds = facts.get(roofline)
     if bounds is None:
         return otherwise
