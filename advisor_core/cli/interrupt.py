@@ -17,6 +17,10 @@ GRACE_S: Final = 0.7
 """The command has this long to put away what it began; a thread that reads a large file does not hear of Ctrl-C."""
 
 
+REAPING_S: Final = 0.1
+"""A process that was killed is gone sooner."""
+
+
 class Interrupted(BaseException):
     """Ctrl-C. No `KeyboardInterrupt`: click makes exit code 1 of that, which means findings."""
 
@@ -59,9 +63,12 @@ def _end() -> None:
     """End at once, whatever still runs."""
     multiprocessing = sys.modules.get("multiprocessing")
     ended = [os.getpid()]
-    for process in multiprocessing.active_children() if multiprocessing is not None else ():
+    children = multiprocessing.active_children() if multiprocessing is not None else []
+    for process in children:
         process.kill()
         ended.append(process.pid)
+    for process in children:
+        process.join(REAPING_S)  # else it stays a zombie where the first process of a container reaps none
     copies = sys.modules.get("advisor_core.remote.copies")
     if copies is not None:
         copies.give_up(ended)
