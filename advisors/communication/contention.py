@@ -57,8 +57,8 @@ _HEAVY = ("matmul", "convolution", "attention")
         Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
         Column("beside_transfers", "int", "count", "kernels beside a transfer", zh="传输时 kernel 数"),
         Column("without_transfers", "int", "count", "kernels without one", zh="无传输 kernel 数"),
-        Column("beside_ns", "float", "ns", "median beside a transfer", zh="传输时中位数"),
-        Column("alone_ns", "float", "ns", "median without one", zh="无传输中位数"),
+        Column("beside_ns", "float", "ns", "median beside a transfer", zh="并行时中位数"),
+        Column("alone_ns", "float", "ns", "median without one", zh="单独执行中位数"),
         Column("excess", "float", "ns", "what all of them take longer", zh="多出"),
     ),
 )

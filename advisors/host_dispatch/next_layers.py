@@ -6,12 +6,12 @@ import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import Facts, HostChange, ledger, replay, steps
+from advisor_core.api.facts import Facts, ledger, replay, steps
 from advisors.host_dispatch.dispatch_layers import dispatch_layers
 from advisors.measuring import share, step_count, step_ns
 from advisors.messages import message
 
-_SAVED = Column("saved", "float", "ns", "what it wins by itself, per step of a long run", zh="单独节省")
+_SAVED = Column("saved", "float", "ns", "what it wins by itself, per step of a long run", zh="节省")
 _ON_TOP = Column("on_top", "float", "ns", "what it wins on top of the layers that come first", zh="其后节省")
 
 
@@ -20,9 +20,13 @@ _ON_TOP = Column("on_top", "float", "ns", "what it wins on top of the layers tha
     needs=(dispatch_layers, replay, steps, ledger),
     about=(Column("layer", "text", "", "python, framework (operators) or runtime", zh="层"),),
     columns=(
-        Column("first", "text", "", "the layers that the step waits for now (HD002)", zh="先行的层"),
+        Column("awaited_layers", "text", "", "the layers that the step waits for now (HD002)", zh="等待的层"),
         Column(
-            "alone_ns", "float", "ns", "what a step of a long run saves if this layer alone keeps pace", zh="单独节省"
+            "by_itself_ns",
+            "float",
+            "ns",
+            "what a step of a long run saves if this layer alone keeps pace",
+            zh="单独节省",
         ),
         Column("on_top_ns", "float", "ns", "what it saves on top of the layers that come first", zh="其后节省"),
         Column("on_top_share", "float", "ratio", "on_top_ns over the time of a step", zh="其后节省占比"),
@@ -37,8 +41,8 @@ def next_layers(facts: Facts, params: Params) -> Observations:
     frame = pd.DataFrame(
         {
             "layer": pd.Series(names, dtype=object),
-            "first": pd.Series([", ".join(found.awaited)] * len(names), dtype=object),
-            "alone_ns": [found.alone_ns[name] / count for name in names],
+            "awaited_layers": pd.Series([", ".join(found.awaited)] * len(names), dtype=object),
+            "by_itself_ns": [found.alone_ns[name] / count for name in names],
             "on_top_ns": [found.on_top_ns[name] / count for name in names],
             "on_top_share": [share(found.on_top_ns[name] / count, wall) for name in names],
         }
@@ -51,7 +55,5 @@ def next_layers(facts: Facts, params: Params) -> Observations:
         ]
         return [Metric(message("host_dispatch.next_layers"), rows)]
 
-    def cure(number: int) -> HostChange:
-        return found.quicker[names[number]]
-
-    return Observations(frame, evidence, cure=cure)
+    # No change of the plan: it is made only behind that of HD002, and is gone when another layer is awaited.
+    return Observations(frame, evidence)

@@ -38,7 +38,7 @@ JUDGED_ELSEWHERE = ("aicpu", "format_conversion")
     wants=(launches, HOST_EVENTS),
     about=(
         OPERATOR_TYPE,
-        Column("part", "text", "", "part of the layer that it runs in: attention, ffn, norm ...", zh="模型部分"),
+        Column("part", "text", "", "part of the layer that it runs in: attention, ffn, norm ...", zh="部件"),
     ),
     columns=(
         Column("operator_class", "text", "", "class of operator, as in the ledger", zh="算子类别"),

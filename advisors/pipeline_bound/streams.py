@@ -82,7 +82,7 @@ class ComputingStreams:
     twins: tuple[int, ...]
 
     @property
-    def hidden_ns(self) -> int:
+    def at_once_saved_ns(self) -> int:
         """The time that the kernels would take longer one after the other, each as long as recorded."""
         return self.summed_ns - self.covered_ns
 
@@ -189,7 +189,7 @@ def _twins(frame: pd.DataFrame) -> tuple[int, ...]:
         Column("at_once_ns", "float", "ns", "two streams or more compute, per step", zh="同时计算"),
         Column("at_once_share", "float", "ratio", "at_once_ns over wall time", zh="同时计算占比"),
         Column(
-            "hidden_ns",
+            "at_once_saved_ns",
             "float",
             "ns",
             "what the kernels would take longer one after the other, each as long as recorded, per step",
@@ -208,7 +208,7 @@ def _twins(frame: pd.DataFrame) -> tuple[int, ...]:
             "won_ns",
             "float",
             "ns",
-            "hidden_ns without what kernels take longer, those without a pair at the rate of the others; unknown where "
+            "at_once_saved_ns without what kernels take longer, those without a pair at the rate of the others; unknown where "
             "too little of it has a pair",
             zh="净收益",
         ),
@@ -229,7 +229,7 @@ def _twins(frame: pd.DataFrame) -> tuple[int, ...]:
 def streams(facts: Facts, params: Params) -> Observations:
     """The same kernels alone and beside those of another stream: whether it pays that streams compute at once."""
     found, kernels = facts[computing_streams], facts[step_kernels]
-    if not found.hidden_ns:
+    if not found.at_once_saved_ns:
         raise NotApplicable(message("pipeline_bound.never_at_once"))
     told = _Told(found, kernels)
     compared, slower = told.compared, kernels.frame[found.pairs.slower]
@@ -240,7 +240,7 @@ def streams(facts: Facts, params: Params) -> Observations:
         streams=int(kernels.frame["stream"].nunique()),
         at_once_ns=found.at_once.total() / kernels.steps,
         at_once_share=found.at_once.total() / kernels.steps / kernels.wall_ns,
-        hidden_ns=found.hidden_ns / kernels.steps,
+        at_once_saved_ns=found.at_once_saved_ns / kernels.steps,
         known_share=found.known_share,
         slowdown=told.slowdown,
         excess_ns=told.excess_ns / kernels.steps,
@@ -281,7 +281,7 @@ class _Told:
         judged = found.known_share >= KNOWN
         self.excess_ns = float(longer.sum()) if len(longer) else np.nan
         self.slowdown = share(self.excess_ns, took - self.excess_ns)
-        self.won_ns = found.hidden_ns - self.excess_ns / found.known_share if judged else np.nan
+        self.won_ns = found.at_once_saved_ns - self.excess_ns / found.known_share if judged else np.nan
 
 
 _COLUMNS = (
@@ -356,8 +356,8 @@ def _stream_row(line: object, steps: int) -> list[Cell]:
 
 def _verdict(found: ComputingStreams, told: _Told, kernels: StepKernels) -> Text:
     """Whether it pays, in words; with the two streams that do the same work."""
-    values = {"hidden": _time(found.hidden_ns / kernels.steps), "known": _percent(found.known_share)}
-    if not found.hidden_ns:
+    values = {"hidden": _time(found.at_once_saved_ns / kernels.steps), "known": _percent(found.known_share)}
+    if not found.at_once_saved_ns:
         said = message("pipeline_bound.verdict.never")
     elif not np.isfinite(told.won_ns):
         said = message("pipeline_bound.verdict.unknown", **values)

@@ -83,7 +83,7 @@ def decode_shapes(decodes: pd.DataFrame) -> list[DecodeShape | None]:
             "float",
             "ratio",
             "part of the cores' time that is used with so many sequences",
-            zh="该序列数下的利用率",
+            zh="调整后利用率",
         ),
         Column("blocks", "float", "count", "logical blocks that the kernel used", zh="分块数"),
         KERNELS_PER_STEP,

@@ -66,10 +66,10 @@ ALIKE = 2.0
             "float",
             "ns",
             "time per step without what they would take at the next multiples, an operation as long as in that one",
-            zh="可节省",
+            zh="节省",
         ),
         *shares("saving_ns"),
-        Column("time_share", "float", "ratio", "total_ns over the step", zh="耗时占比"),
+        Column("time_share", "float", "ratio", "total_ns over the step", zh="时间占比"),
     ),
     evidence=PLACES,
 )

@@ -60,7 +60,9 @@ _PROPOSED = Column("proposed", "int", "count", "the next rows that suit this ker
         KERNELS_PER_STEP,
         Column("total_ns", "float", "ns", "time per step of the kernels that divide these rows", zh="合计"),
         _USED,
-        Column("good_efficiency", "float", "ratio", "the same with the rows that suit them together", zh="调整后效率"),
+        Column(
+            "good_efficiency", "float", "ratio", "the same with the rows that suit them together", zh="调整后利用率"
+        ),
         Column(
             "fitting_rows",
             "int",

@@ -30,7 +30,7 @@ def subject(**wanted: str) -> Names:
 
 def _layer(name: str) -> dict[str, Names]:
     """The layer of dispatch is the one that the step waits for, or would wait for next."""
-    return {"HD002": subject(layers=name), "HD025": subject(layer=name)}
+    return {"HD002": subject(awaited_layers=name), "HD025": subject(layer=name)}
 
 
 def _late(leaf: str) -> Names:

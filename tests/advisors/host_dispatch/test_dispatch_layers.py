@@ -66,9 +66,8 @@ def test_the_next_layer_is_told_with_what_it_wins_on_top() -> None:
     following = judge_rule("HD025", store)
     assert following.state == "fail"
     seen = following.first.observation
-    assert (seen["first"], seen["layer"]) == ("framework", "python")
-    assert seen["alone_ns"] > 0 and seen["on_top_ns"] == pytest.approx(9 * 30_000, rel=0.15)
-    assert saved(store, cure_of(following)) == seen["alone_ns"]
+    assert (seen["awaited_layers"], seen["layer"]) == ("framework", "python")
+    assert seen["by_itself_ns"] > 0 and seen["on_top_ns"] == pytest.approx(9 * 30_000, rel=0.15)
 
 
 def test_nothing_comes_next_where_the_host_is_never_late() -> None:

@@ -30,7 +30,7 @@ def test_a_size_with_axes_that_load_well_is_found() -> None:
     """11,008 on eight ranks: 1376 numbers are 2752 bytes, 5.4 x 512; 10.8 and 21.5 on four and two ranks, 43 on one."""
     found = judged("SA010", model(1376))
     seen = found.first.observation
-    assert (seen["divided"], seen["guessed"], seen["bad"]) == ("K 1376, N 1376", "", "K 1376")
+    assert (seen["divided_axes"], seen["guessed"], seen["bad"]) == ("K 1376, N 1376", "", "K 1376")
     assert seen["good_factor"] == 1 / 8 and seen["total_ns"] == 4_000_000 and seen["kernels"] == 4
     # Today 32 x 11 blocks of 128 columns on 24 cores, 15 rounds; whole, 32 x 86, 115 rounds. The other product
     # sums over eight times as much, and loads a tenth quicker.
@@ -44,7 +44,7 @@ def test_columns_by_place_alone_are_called_a_guess() -> None:
     seen = judged("SA010", model(1376, up=1632)).observed
     assert seen is not None
     row = seen.frame.iloc[0]
-    assert (row["divided"], row["guessed"]) == ("K 1376", "N 1632")
+    assert (row["divided_axes"], row["guessed"]) == ("K 1376", "N 1632")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_recorded_model_on_eight_ranks(profiles: Path) -> None:
     found = judge_rule("SA010", real_rank(profiles, "gpt3-kernel-details-only_ascend_pt", 0))
     assert found.state == "pass" and found.observed is not None
     row = found.observed.frame.iloc[0]
-    assert (row["divided"], row["guessed"], row["bad"]) == ("K 1536, K 6144, N 4608, N 6144", "", "")
+    assert (row["divided_axes"], row["guessed"], row["bad"]) == ("K 1536, K 6144, N 4608, N 6144", "", "")
     assert (row["ranks"], row["good_factor"], row["kernels"]) == (0, 1, 8)
     data_parallel = judge_rule("SA010", real_rank(profiles, "alexnet-ddp-text-level1", 0))
     assert data_parallel.state == "not_applicable"
