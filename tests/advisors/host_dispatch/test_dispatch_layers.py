@@ -53,8 +53,8 @@ def test_the_layer_that_takes_the_time_is_named_and_the_other_stays(python: floa
     """100 us for kernels of 10: if the one layer of 80 us is gone, turns take the 20 of the other, but for the last."""
     store = turns(10, python=python, operator=operator, kernel=10).store()
     found = judge_rule("HD002", store)
-    assert found.first.observation["layers"] == layer
-    assert 0 <= found.first.observation["layers_left"] < 0.5
+    assert found.first.observation["awaited_layers"] == layer
+    assert 0 <= found.first.observation["awaited_left"] < 0.5
     cure = cure_of(found)
     assert 8 * 60_000 < saved(store, cure) <= 9 * 80_000 + 80_000
     assert saved(store, cure.bound("least")) <= saved(store, cure) <= saved(store, cure.bound("most"))
