@@ -208,8 +208,8 @@ def _twins(frame: pd.DataFrame) -> tuple[int, ...]:
             "won_ns",
             "float",
             "ns",
-            "at_once_saved_ns without what kernels take longer, those without a pair at the rate of the others; unknown "
-            "where too little of it has a pair",
+            "at_once_saved_ns without what kernels take longer, those without a pair at the rate of the others; "
+            "unknown where too little of it has a pair",
             zh="净收益",
         ),
         Column("lost_ns", "float", "ns", "what the streams lose: won_ns below 0, else 0; unknown as it is", zh="损失"),
