@@ -59,7 +59,8 @@ class Table:
 
 
 def evidence(items: Sequence[Evidence], result: RunResult, labels: Labels) -> list[Table]:
-    """The evidence of a finding with its values in readable units; intervals of one kind share a table."""
+    """The evidence of a finding with its values in readable units; intervals of one kind share a table, and so do
+    settings of one place."""
     groups = groupby(items, key=lambda item: item.model_copy(update={"start_ns": None, "end_ns": None, "rows": []}))
     tables: list[Table] = []
     for first, members in groups:
@@ -67,6 +68,9 @@ def evidence(items: Sequence[Evidence], result: RunResult, labels: Labels) -> li
         if first.kind == "interval":
             rows = [row for item in alike for row in _interval(item, result, labels)]
             tables.append(_table(first, rows, {**first.units, "duration": "ns"}, result, labels))
+        elif first.kind == "setting":
+            rows = [row for item in alike for row in item.rows]
+            tables.append(_table(first, rows, first.units, result, labels))
         else:
             tables += [_table(item, item.rows, item.units, result, labels) for item in alike]
     return tables

@@ -68,6 +68,16 @@ def test_intervals_of_one_kind_share_a_table(example: ModuleType) -> None:
     assert [row[1] for row in found[0].rows] == ["1.00 ms", "2.00 ms"]
 
 
+def test_settings_of_one_place_share_a_table(example: ModuleType) -> None:
+    options = [
+        Evidence(kind="setting", title=TITLE, rank=0, rows=[{"name": name, "value": True}])
+        for name in ("stack", "shapes")
+    ]
+    other = options[0].model_copy(update={"rank": 1})
+    found = tables.evidence([*options, other], example.training(), EN)
+    assert [[row[0] for row in table.rows] for table in found] == [["stack", "shapes"], ["stack"]]
+
+
 @pytest.mark.parametrize("bins", [1, 7, 24, 128])
 def test_a_dense_lane_keeps_its_time(bins: int) -> None:
     span = 1_000_000
