@@ -134,14 +134,13 @@ def test_what_grouped_products_would_take() -> None:
 
 
 def test_tiles_of_grouped_products_share_all_cores() -> None:
-    """Each product of 20 us has 6 blocks; the chip has 24 cores, by the cycles of the kernel before the loop."""
+    """Each product of 20 us has 6 blocks, on a chip with 24 cores."""
     counts = (400, 70, 900, 120)
-    scene = scene_of([YARDSTICK, product(4096, 4096, 4096), *(kernel for rows in counts for kernel in expert(rows))])
-    first, *products = [row for row in scene.rows["kernels"] if row["type"] == "MatMulV3"]
-    first |= {"block_dim": 24, "core": "AI_CORE", "aic_ns": 20_000.0, "aic_cycles": 20 * 24 * 1_800}
-    for row in products:
-        row |= {"block_dim": 6, "core": "AI_CORE"}
-    seen = judge_rule("NS039", scene.store()).first.observation
+    scene = scene_of([YARDSTICK, *(kernel for rows in counts for kernel in expert(rows))])
+    for row in scene.rows["kernels"]:
+        row |= {"block_dim": 6, "core": "AI_CORE"} if row["type"] == "MatMulV3" else {}
+    chip = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
+    seen = judge_rule("NS039", scene.store(chip=chip)).first.observation
     moved = sum(counts) * (HIDDEN + 2 * INNER + INNER + HIDDEN) * 2
     assert seen["product_ns"] == 160_000
     assert seen["fused_ns"] == pytest.approx(160_000 * 6 / 24 + moved / 1000)
