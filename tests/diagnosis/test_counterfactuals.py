@@ -137,6 +137,11 @@ def test_a_recording_is_like_a_long_run_within_2_percent() -> None:
     assert s.steps.p95 == pytest.approx(0.25) and s.alike.values == pytest.approx((0.05,))
 
 
+def test_a_promise_for_which_more_steps_are_asked_is_told_apart() -> None:
+    s = score([_made(76.0), _made(100.0, steps_wanted=40), _made(None)])
+    assert s.steps.p95 == pytest.approx(0.25) and s.steady.values == pytest.approx((0.05,))
+
+
 def test_scores_count_what_they_say() -> None:
     found = [_made(76.0), _made(80.0), _made(100.0), _made(None)]
     s = score(found)
@@ -155,4 +160,4 @@ def test_the_part_of_the_page_is_replaced_and_the_rest_stays() -> None:
     assert section_of(page) == "" and section_of(once).strip() == part.strip()
     assert with_section(once, part) == once and with_section(once, "") == page
     assert with_section(once, f"{HEADING}\n\nother\n") == page.replace("## By", f"{HEADING}\n\nother\n\n## By")
-    assert "| made | a | 0.0 ms | 0.0 ms | +0.0 % | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % |" in once
+    assert "| made | a | 0.0 ms | 0.0 ms | +0.0 % | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % | - |" in once

@@ -21,7 +21,8 @@ REPRESENTATIVE = 0.02
 class Counterfactual:
     """A set of cures of a job. Times are ns per step of a long run: ``step_ns`` of the job as it is, ``true_ns`` of the
     cured job with the seed of the recording, ``other_seed_ns`` with another one, where that was simulated;
-    ``reported_ns`` what the replay takes for the step of the recording."""
+    ``reported_ns`` what the replay takes for the step of the recording; ``steps_wanted``: how many steps the report
+    asks to record for a better prediction, ``None`` where it asks for none."""
 
     job: str
     part: str
@@ -35,6 +36,7 @@ class Counterfactual:
     reported_ns: float
     predicted_ns: float | None
     range_ns: Range | None
+    steps_wanted: int | None = None
 
     @property
     def kind(self) -> str:
@@ -120,6 +122,7 @@ def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterf
                 prediction.reported_ns,
                 predict(prediction, cures),
                 prediction.range_ns(cures),
+                prediction.steps_wanted(cures),
             )
         )
     return found

@@ -49,6 +49,12 @@ class Prediction:
         found = self._found(without)
         return None if found is None else self._replayed.after_range_ns(found)
 
+    def steps_wanted(self, without: Sequence[Cause]) -> int | None:
+        """How many steps the report asks to record for a better promise of the same step; ``None`` where the recorded
+        ones are enough, or nothing is promised."""
+        found = self._found(without)
+        return None if found is None else self._replayed.steps_wanted(found)
+
     def _found(self, without: Sequence[Cause]) -> list[str] | None:
         """The changes that take these causes away: for each cause those of the first rule that names it and has one."""
         found: list[str] = []

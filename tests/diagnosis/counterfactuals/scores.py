@@ -39,7 +39,8 @@ class Errors:
 class Score:
     """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
     whose truth is in the promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of
-    those whose recording is representative; ``widths``: of the promised
+    those whose recording is representative; ``steady``: of those for which the report asks for no more steps;
+    ``widths``: of the promised
     ranges, over the true savings; ``noise``: what another seed makes of the truth."""
 
     count: int
@@ -48,6 +49,7 @@ class Score:
     near: int
     steps: Errors
     alike: Errors
+    steady: Errors
     savings: Errors
     widths: Errors
     noise: Errors
@@ -62,6 +64,7 @@ def score(found: Sequence[Counterfactual]) -> Score:
         near=sum(one.step_error is not None and abs(one.step_error) <= NEAR for one in found),
         steps=Errors.of(one.step_error for one in found),
         alike=Errors.of(one.step_error for one in found if one.representative),
+        steady=Errors.of(one.step_error for one in found if one.steps_wanted is None),
         savings=Errors.of(one.saving_error for one in found),
         widths=Errors.of(one.width for one in found),
         noise=Errors.of(one.noise for one in found),
