@@ -100,6 +100,16 @@ def test_a_prediction_is_of_what_the_findings_change_or_nothing() -> None:
     assert prediction.step_ns(unnamed) is None and prediction.range_ns(unnamed) is None
 
 
+def test_rules_about_other_causes_change_no_prediction() -> None:
+    case = job("decode-eager")
+    own, whole = Prediction(case.scenario, 0), Prediction(case.scenario, 0, ())
+    left_out, none = ({one.rule for one in found.result.rules if one.state == "left_out"} for found in (own, whole))
+    assert left_out and not none
+    for cures in case.cures:
+        assert own.step_ns(cures) == whole.step_ns(cures) is not None
+        assert own.range_ns(cures) == whole.range_ns(cures)
+
+
 def test_a_case_is_measured_with_the_prediction_that_it_is_given() -> None:
     found = measured(replace(job("prefill-one"), dose=0.5), lambda prediction, without: 1e8 * len(without))
     assert [one.cures for one in found] == [("unfused-rotary",), ("unfused-rotary", "format-conversions")]

@@ -16,7 +16,7 @@ from advisor_core.run.request import Request
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
 from tests.diagnosis.diagnosis import refuse_broken, write
-from tests.diagnosis.expectations import names
+from tests.diagnosis.expectations import allowed, names
 
 Range = tuple[float, float]
 
@@ -25,10 +25,13 @@ class Prediction:
     """What the recording of a simulated job says of it without some of its causes. Raises `ValueError` where nothing of
     it can be replayed, and `RuntimeError` where a rule fails: its findings would count as missing."""
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    def __init__(self, scenario: Scenario, seed: int, select: tuple[str, ...] | None = None) -> None:
+        """``select``: the rules that judge the recording; by default those that may fire because of its causes. What
+        the others would measure takes a third of the time, and changes no prediction."""
+        select = tuple(sorted(allowed(scenario.causes))) if select is None else select
         with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
             write(scenario, seed, Path(folder))
-            self.result, replayed = analysed(Request((Path(folder),), RunOptions()), jobs=1)
+            self.result, replayed = analysed(Request((Path(folder),), RunOptions(select=select)), jobs=1)
         refuse_broken(scenario, self.result)
         if replayed is None:
             raise ValueError(f"{scenario.name} cannot be replayed")
