@@ -98,6 +98,7 @@ def test_a_prediction_is_of_what_the_findings_change_or_nothing() -> None:
     assert prediction.step_ns(scenario.causes) == pytest.approx(truth, rel=0.05)
     unnamed = (*scenario.causes, *SCENARIOS["leak"].causes)
     assert prediction.step_ns(unnamed) is None and prediction.range_ns(unnamed) is None
+    assert prediction.promised(unnamed) == scenario.causes
 
 
 def test_rules_about_other_causes_change_no_prediction() -> None:
@@ -150,6 +151,13 @@ def test_a_recording_is_like_a_long_run_within_2_percent() -> None:
 def test_a_promise_for_which_more_steps_are_asked_is_told_apart() -> None:
     s = score([_made(76.0), _made(100.0, steps_wanted=40), _made(None)])
     assert s.steps.p95 == pytest.approx(0.25) and s.steady.values == pytest.approx((0.05,))
+
+
+def test_silence_is_right_where_nothing_is_won() -> None:
+    right, wrong = _made(None, unpromised_ns=2.0), _made(None, unpromised_ns=7.0)
+    assert (right.rightly_silent, wrong.rightly_silent, _made(76.0).rightly_silent) == (True, False, None)
+    s = score([right, wrong, _made(76.0)])
+    assert (s.predicted, s.silent) == (1, 1)
 
 
 def test_scores_count_what_they_say() -> None:

@@ -24,6 +24,8 @@ where its steps differ (a data loader) it can be unlike a long run. A part of th
 developed with them.
 
 - *Predicted*: of the sets of cures, those in which a finding with a change names every cause.
+- *Rightly silent*: of the others, those in which the causes without such a finding win less than 3 % of the step on top
+  of those that have one: nothing is missed there.
 - *Step*: error of the predicted step, over the true one. *Saving*: error of the predicted saving, over the true one,
   where that is at least 3 % of the step.
 - *Like a long run*: the 95th percentile of the error of the step where the replayed step of the recording is within 2 %
@@ -72,7 +74,7 @@ def section(found: Sequence[Counterfactual]) -> str:
 
 def _summary(found: Sequence[Counterfactual]) -> str:
     head = (
-        "jobs", "physics", "without", "sets", "predicted", "step: median", "95 %",
+        "jobs", "physics", "without", "sets", "predicted", "rightly silent", "step: median", "95 %",
         "like a long run: 95 %", "enough steps: 95 %", "within 5 %",
         "saving: median", "95 %", "in range", "width", "another seed: median", "95 %",
     )  # fmt: skip
@@ -98,6 +100,7 @@ def _row(group: Sequence[Counterfactual]) -> tuple[object, ...]:
     return (
         s.count,
         s.predicted,
+        f"{s.silent} of {s.count - s.predicted}",
         *steps,
         alike,
         steady,

@@ -58,13 +58,17 @@ class Prediction:
         found = self._found(without)
         return None if found is None else self._replayed.steps_wanted(found)
 
+    def promised(self, without: Sequence[Cause]) -> tuple[Cause, ...]:
+        """Those of these causes that a finding with a change names."""
+        return tuple(cause for cause in without if self._changes(cause))
+
     def _found(self, without: Sequence[Cause]) -> list[str] | None:
-        """The changes that take these causes away: for each cause those of the first rule that names it and has one."""
-        found: list[str] = []
+        """The changes that take these causes away; ``None`` where one of them has none."""
+        changes = [self._changes(cause) for cause in without]
+        return list(dict.fromkeys(one for each in changes for one in each)) if all(changes) else None
+
+    def _changes(self, cause: Cause) -> list[str]:
+        """The changes of the first rule that names a cause and has one."""
         known = self._replayed.cures
-        for cause in without:
-            naming = [one for one in self.result.findings if names(one, cause) and one.fingerprint in known]
-            if not naming:
-                return None
-            found += [one.fingerprint for one in naming if one.rule == naming[0].rule]
-        return list(dict.fromkeys(found))
+        naming = [one for one in self.result.findings if names(one, cause) and one.fingerprint in known]
+        return [one.fingerprint for one in naming if one.rule == naming[0].rule]
