@@ -75,7 +75,7 @@ from advisor_core.facts.memory import (
     of_graph_engine,
 )
 from advisor_core.facts.replay.capture import Capturing
-from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
+from advisor_core.facts.replay.changes import LONGEST, Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.backlog import Backlog, backlog
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
@@ -109,6 +109,7 @@ __all__ = [
     "L2_CACHE",
     "LATENCY_NS",
     "LINKS",
+    "LONGEST",
     "MEMORY_RECORD",
     "MODULE_MEMORY",
     "NO_TIME",

@@ -15,6 +15,7 @@ import pandas as pd
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, MoreMicroBatches, OperatorsTake
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
+from advisor_core.job.contention import Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.micro_batches import FinerPipelines
 from advisor_core.job.rank_model import RankModel
@@ -24,6 +25,9 @@ from advisor_core.replay.graph import Graph
 JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake | MoreMicroBatches
 """Cures of the whole job."""
 
+
+MATRIX = ("matmul", "attention", "convolution")
+"""Classes of operators that the matrix unit computes."""
 
 _OF_PEERS = {"usual": "median", "least": "max", "most": "min"}
 """For each bound of a cure, the statistic of what the peers take that the rank then takes."""
@@ -91,26 +95,46 @@ class OwnTime:
     def _evened(self, cure: EvenWork) -> np.ndarray:
         """The share of their time that the kernels of each rank before each call then take."""
         calls = self.calls
-        worked, is_work = np.zeros(len(calls)), np.zeros(len(calls), dtype=np.bool_)
+        worked = {name: np.zeros(len(calls)) for name in ("matrix", "other")}
+        is_work = np.zeros(len(calls), dtype=np.bool_)
         for number, model in enumerate(self.job.models):
             own = np.flatnonzero(calls["rank"] == model.rank)
             behind, kernels = self._call_behind(number), model.kernels
-            took = model.replay.recorded.graph.duration
-            worked[own] = np.bincount(behind[kernels], took[kernels], len(own) + 1)[: len(own)]
+            took, matrix = model.replay.recorded.graph.duration, _of_matrix(model)
+            for name, chosen in (("matrix", kernels & matrix), ("other", kernels & ~matrix)):
+                worked[name][own] = np.bincount(behind[chosen], took[chosen], len(own) + 1)[: len(own)]
             named = kernels & _of_types(model, cure.operators) if cure.operators else kernels
             is_work[own] = np.bincount(behind[named], minlength=len(own) + 1)[: len(own)] > 0
+        took = np.sum(list(worked.values()), axis=0)
         inside = calls["rank"].isin(cure.ranks).to_numpy()
-        is_work &= inside & (worked > 0)
-        frame = calls[["rank", "call"]].assign(worked=worked)
-        elsewhere = frame[inside & ~is_work].groupby("rank")["worked"].sum()
-        slower = frame["rank"].map(elsewhere / elsewhere.mean()).to_numpy(dtype=np.float64)
-        slower = np.where(slower > 0, slower, 1.0)
-        alike = frame.assign(worked=frame["worked"] / slower)[is_work]
-        even = alike.groupby("call")["worked"].mean()
+        is_work &= inside & (took > 0)
+        ranks, call = calls["rank"], calls["call"]
+        overall = _slower(ranks, took, inside & ~is_work)
+        slower = {name: _slower(ranks, part, inside & ~is_work, overall) for name, part in worked.items()}
+        alike = pd.DataFrame({name: part / slower[name] for name, part in worked.items()})[is_work]
+        even = alike.groupby(call[is_work]).mean()
         if cure.at == "least":
-            even = (even * _unevenness(alike)).clip(upper=alike.groupby("call")["worked"].max())
-        took = frame["call"].map(even).to_numpy(dtype=np.float64) * slower
-        return np.where(is_work, took / np.maximum(worked, 1), 1.0)
+            whole = pd.DataFrame({"call": call[is_work], "worked": alike.sum(axis=1)})
+            uneven = _unevenness(whole).clip(upper=whole.groupby("call")["worked"].max() / even.sum(axis=1))
+            even = even.mul(uneven, axis=0)
+        takes = np.sum([call.map(even[name]).to_numpy(dtype=np.float64) * slower[name] for name in worked], axis=0)
+        return np.where(is_work, takes / np.maximum(took, 1), 1.0)
+
+
+def _slower(ranks: pd.Series, worked: np.ndarray, elsewhere: np.ndarray, otherwise: np.ndarray | None = None) -> Floats:
+    """By what each rank is slower than the mean of all at work that is the same on all of them, ns ``worked`` before
+    each call, of the calls ``elsewhere``; where it has none, ``otherwise``, else 1."""
+    totals = pd.Series(worked[elsewhere]).groupby(ranks.to_numpy()[elsewhere]).sum()
+    found = ranks.map(totals / totals.mean()).to_numpy(dtype=np.float64)
+    return np.where(found > 0, found, 1.0 if otherwise is None else otherwise)
+
+
+def _of_matrix(model: RankModel) -> np.ndarray:
+    """The tasks whose class keeps the matrix unit busy: a slow clock slows these, and not what waits for memory."""
+    matrix = model.operators["operator_class"].isin(MATRIX).to_numpy()
+    tasks = model.nodes.kind == TASK
+    found: np.ndarray = tasks & matrix[np.where(tasks, model.nodes.row, 0)]
+    return found
 
 
 def _unevenness(worked: pd.DataFrame) -> pd.Series:

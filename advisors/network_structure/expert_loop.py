@@ -9,12 +9,16 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, R
 from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
+    LONGEST,
+    NO_TIME,
     PROFILE,
     Facts,
     HostChange,
+    Launches,
     Merging,
     NotApplicable,
     launches,
+    peaks,
     replay,
     sync_calls,
 )
@@ -27,13 +31,13 @@ from advisors.measuring import row
 from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
 from advisors.roofline.bounds import roofline
-from advisors.step_kernels import EVIDENCE_COLUMNS, kernel_rows, step_kernels
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, step_kernels
 
 
 @advisor(
     "network_structure.expert_loop",
     needs=(step_kernels, expert_loops),
-    wants=(replay, launches, HOST_EVENTS, PROFILE, sync_calls, layers, roofline),
+    wants=(replay, launches, HOST_EVENTS, PROFILE, sync_calls, layers, roofline, peaks),
     columns=(
         Column("loops", "float", "count", "loops over experts per step, in both passes", zh="循环数"),
         Column("experts", "float", "count", "experts in the longest loop", zh="专家数"),
@@ -55,8 +59,8 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, kernel_rows, step_kernels
             "fused_ns",
             "float",
             "ns",
-            "time instead, per step: the products as they are, and the tensors with rows of experts that they read and "
-            "write moved once more at the bandwidth reached",
+            "time instead, per step: the products with their tiles on all cores, and the tensors with rows of experts "
+            "that they read and write moved once more at the bandwidth reached",
             zh="融合算子",
         ),
         Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
@@ -96,18 +100,23 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     kernels_after = 2 * found.products + 1
     bandwidth, begin = own.reached(own.best_bandwidth(found.members[~found.is_product]))
     moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * begin
-    after_ns = np.fmin(product_ns + moved_ns, loop_ns)
+    after_ns = np.fmin(np.bincount(found.loop_of, _on_all_cores(facts, own, found), count) + moved_ns, loop_ns)
+    as_they_are_ns = np.fmin(product_ns + moved_ns, loop_ns)
     known = bool(np.isfinite(moved_ns).all())
     tasks = own.frame["work"].to_numpy()[found.members]
     waits = _waits(facts, tasks, found)
-    gone = HostChange() if waits is None else waits_gone(waits)
+    gone, at_least_gone = (
+        (HostChange(), HostChange())
+        if waits is None
+        else (waits_gone(_with_host_time(waits, facts[launches])), waits_gone(waits))
+    )
     merging = Merging(
         tasks,
         found.loop_of,
         loop_ns,
         after_ns,
         waits=gone,
-        least=Merging(tasks, found.loop_of, loop_ns, after_ns, longest=1.0, waits=gone),
+        least=Merging(tasks, found.loop_of, loop_ns, as_they_are_ns, longest=1.0, waits=at_least_gone),
         most=Merging(tasks, found.loop_of, loop_ns, _at_least(facts, found, after_ns), longest=np.inf, waits=gone),
     )
     replayed = facts.get(replay)
@@ -144,6 +153,23 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     return Observations(result, evidence, cure=lambda _: merging)
 
 
+def _on_all_cores(facts: Facts, own: StepKernels, found: ExpertLoops) -> np.ndarray:
+    """What the product of each member takes as a part of a grouped one, ns, without its start; 0 of other kernels. A
+    grouped product goes on with the tiles of the next expert on the cores that the last one leaves free
+    (docs/sources.md#grouped-products), so that what a product does on some of the cores (``block_dim``) is shared out
+    among all, as far as the memory gives its operands. As it is where cores or blocks are not known."""
+    frame = own.frame.iloc[found.members]
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    blocks = frame["block_dim"].to_numpy(dtype=np.float64)
+    chip, bounds = facts.get(peaks), facts.get(roofline)
+    if chip is None or bounds is None:
+        return np.where(found.is_product, took, 0.0)
+    spread = np.maximum(took - own.least_ns, 0.0) * np.clip(blocks / chip.cores, 0.0, 1.0)
+    spread = np.fmin(np.fmax(spread, bounds.least_ns[found.members]), took)
+    told = (blocks > 0) & np.isfinite(bounds.least_ns[found.members])
+    return np.where(found.is_product, np.where(told, spread, took), 0.0)
+
+
 def _at_least(facts: Facts, found: ExpertLoops, otherwise: np.ndarray) -> np.ndarray:
     """The least that grouped products and fused kernels take in place of each loop: one large product can be as quick
     as its operations and bytes allow, where each expert alone has too few rows for that; with few rows it reads its
@@ -159,18 +185,31 @@ def _at_least(facts: Facts, found: ExpertLoops, otherwise: np.ndarray) -> np.nda
 
 def _waits(facts: Facts, tasks: np.ndarray, found: ExpertLoops) -> pd.DataFrame | None:
     """The times in which the host waits for the device (``start_ns``, ``end_ns``) while it launches a loop, at least
-    once for every expert: for the rows that the router gave it. ``None`` where no calls or no launches are recorded."""
+    once for every expert: for the rows that the router gave it. Those of the first expert come before the first launch
+    of the loop, with no other launch in between: as many of these as the other experts have. ``None`` where no calls or
+    no launches are recorded."""
     if not facts.knows(sync_calls, launches, HOST_EVENTS):
         return None
     calls, launched = facts[sync_calls], facts[launches]
     spans = launch_spans(launched, tasks, found.loop_of, len(found.experts))
+    entered = np.sort(launched.frame["entered_ns"].to_numpy()[launched.known().to_numpy()])
     began = calls["start_ns"].to_numpy()
     within = np.zeros(len(calls), dtype=np.bool_)
-    for first, last, experts in zip(*spans, found.experts, strict=True):
+    for number, (first, last, experts) in enumerate(zip(*spans, found.experts, strict=True)):
         inside = (began >= first) & (began < last)
-        if inside.sum() >= experts:
-            within |= inside
+        handed_over = _first_of(launched, tasks[found.loop_of == number])
+        behind = np.searchsorted(entered, handed_over) - 1
+        ahead = np.flatnonzero((began > entered[behind]) & (began <= handed_over)) if behind >= 0 else began[:0]
+        own = np.union1d(np.flatnonzero(inside), ahead[max(0, len(ahead) - int(inside.sum()) // int(experts - 1)) :])
+        if len(own) >= experts:
+            within[own] = True
     return whole_waits(facts[HOST_EVENTS], calls[within], launched.skew_ns, facts[PROFILE].vocabulary)
+
+
+def _first_of(launched: Launches, tasks: np.ndarray) -> int:
+    """When the host handed over the first of these tasks."""
+    entered = launched.frame["entered_ns"].to_numpy()[tasks]
+    return int(entered[entered != NO_TIME].min(initial=np.iinfo(np.int64).max))
 
 
 def _of_one(found: ExpertLoops, loop: int) -> np.ndarray:
@@ -179,3 +218,17 @@ def _of_one(found: ExpertLoops, loop: int) -> np.ndarray:
     members, is_product = found.members[inside], found.is_product[inside]
     starts = np.flatnonzero(is_product)[:: int(found.products[loop])]
     return np.asarray(members[starts[0] : starts[1]])
+
+
+def _with_host_time(waits: pd.DataFrame, launched: Launches) -> pd.DataFrame:
+    """The waits with what the host does before each, since it handed over a task or returned from the wait before it:
+    a part of the loop as well. Of a stretch that is many times longer than usual as much as `LONGEST` says: the rest
+    was no part of the loop."""
+    start, end = (waits[name].to_numpy() for name in ("start_ns", "end_ns"))
+    entered = np.sort(launched.frame["entered_ns"].to_numpy())
+    before = np.concatenate([entered, np.sort(end)])
+    before.sort()
+    at = np.searchsorted(before, start, side="right") - 1
+    stretch = np.where(at >= 0, start - before[np.maximum(at, 0)], 0)
+    usual = float(np.median(stretch[stretch > 0])) if (stretch > 0).any() else 0.0
+    return waits.assign(start_ns=start - np.minimum(stretch, round(LONGEST * usual)))

@@ -98,6 +98,17 @@ def test_a_prediction_is_of_what_the_findings_change_or_nothing() -> None:
     assert prediction.step_ns(scenario.causes) == pytest.approx(truth, rel=0.05)
     unnamed = (*scenario.causes, *SCENARIOS["leak"].causes)
     assert prediction.step_ns(unnamed) is None and prediction.range_ns(unnamed) is None
+    assert prediction.promised(unnamed) == scenario.causes
+
+
+def test_rules_about_other_causes_change_no_prediction() -> None:
+    case = job("decode-eager")
+    own, whole = Prediction(case.scenario, 0), Prediction(case.scenario, 0, ())
+    left_out, none = ({one.rule for one in found.result.rules if one.state == "left_out"} for found in (own, whole))
+    assert left_out and not none
+    for cures in case.cures:
+        assert own.step_ns(cures) == whole.step_ns(cures) is not None
+        assert own.range_ns(cures) == whole.range_ns(cures)
 
 
 def test_a_case_is_measured_with_the_prediction_that_it_is_given() -> None:
@@ -137,6 +148,18 @@ def test_a_recording_is_like_a_long_run_within_2_percent() -> None:
     assert s.steps.p95 == pytest.approx(0.25) and s.alike.values == pytest.approx((0.05,))
 
 
+def test_a_promise_for_which_more_steps_are_asked_is_told_apart() -> None:
+    s = score([_made(76.0), _made(100.0, steps_wanted=40), _made(None)])
+    assert s.steps.p95 == pytest.approx(0.25) and s.steady.values == pytest.approx((0.05,))
+
+
+def test_silence_is_right_where_nothing_is_won() -> None:
+    right, wrong = _made(None, unpromised_ns=2.0), _made(None, unpromised_ns=7.0)
+    assert (right.rightly_silent, wrong.rightly_silent, _made(76.0).rightly_silent) == (True, False, None)
+    s = score([right, wrong, _made(76.0)])
+    assert (s.predicted, s.silent) == (1, 1)
+
+
 def test_scores_count_what_they_say() -> None:
     found = [_made(76.0), _made(80.0), _made(100.0), _made(None)]
     s = score(found)
@@ -155,4 +178,4 @@ def test_the_part_of_the_page_is_replaced_and_the_rest_stays() -> None:
     assert section_of(page) == "" and section_of(once).strip() == part.strip()
     assert with_section(once, part) == once and with_section(once, "") == page
     assert with_section(once, f"{HEADING}\n\nother\n") == page.replace("## By", f"{HEADING}\n\nother\n\n## By")
-    assert "| made | a | 0.0 ms | 0.0 ms | +0.0 % | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % |" in once
+    assert "| made | a | 0.0 ms | 0.0 ms | +0.0 % | 0.0 ms | 0.0 ms | -5.0 % | +20.0 % | - |" in once

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
 from advisor_core.facts.replay.changes import Merging, Shortening
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.replay.sweep import ends
-from tests.job.jobs import TRANSFER_US, meeting
+from tests.job.jobs import TRANSFER_US, meeting, modelled
 
 
 def assert_exact(job: JobGraph) -> None:
@@ -83,6 +84,27 @@ def test_work_that_is_shared_out_evenly() -> None:
     job = meeting([100, 100], [180, 100])
     replayed = JobReplay(job, {"even": Cures(of_job=(EvenWork((0, 1)),))})
     assert replayed.step_ns() - replayed.step_ns(["even"]) == 40_000
+
+
+def test_a_slow_clock_slows_products_and_not_what_waits_for_memory() -> None:
+    """Before the first call the ranks do the same: rank 1 takes twice as long for a product, and as long for an
+    addition. Before the second they compute experts, 300 and 100 us of them in the time of rank 0, and an addition that
+    is the same on both. Shared out evenly the experts take 200 us, and 400 on rank 1."""
+    scenes = [Scene(rank=rank) for rank in (0, 1)]
+    for scene, product, expert, until in zip(scenes, (100, 200), (300, 200), (270, 270), strict=True):
+        scene.kernel(0, product, "MatMulV3", launched=-200, op="aten::mm")
+        scene.kernel(product, 50, "Add", launched=-190, op="aten::add")
+        scene.collective(product + 50, until - product - 50, None, launched=-180)
+        scene.kernel(until, expert, "GroupedMatmul", launched=-170, op="npu::grouped")
+        scene.kernel(until + expert, 50, "Add", launched=-160, op="aten::add")
+        scene.collective(until + expert + 50, 370 - expert, None, launched=-150)
+        scene.step(1, -210, until + 430)
+    job = modelled(scenes)
+    replayed = JobReplay(job, {"even": Cures(of_job=(EvenWork((0, 1), frozenset({"GroupedMatmul"})),))})
+    model = job.models[1]
+    own = np.flatnonzero(model.kernels)[[2, 3]]
+    even, _ = replayed.whole(["even"])
+    assert even.duration[job.numbers[1]][own].sum() == pytest.approx(450_000, abs=10)
 
 
 def test_kernels_that_take_a_share_of_their_time() -> None:

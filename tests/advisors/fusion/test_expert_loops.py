@@ -133,6 +133,19 @@ def test_what_grouped_products_would_take() -> None:
     assert seen["chain"] == "MatMulV3 + Slice + Swish + Slice + …"
 
 
+def test_tiles_of_grouped_products_share_all_cores() -> None:
+    """Each product of 20 us has 6 blocks, on a chip with 24 cores."""
+    counts = (400, 70, 900, 120)
+    scene = scene_of([YARDSTICK, *(kernel for rows in counts for kernel in expert(rows))])
+    for row in scene.rows["kernels"]:
+        row |= {"block_dim": 6, "core": "AI_CORE"} if row["type"] == "MatMulV3" else {}
+    chip = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
+    seen = judge_rule("NS039", scene.store(chip=chip)).first.observation
+    moved = sum(counts) * (HIDDEN + 2 * INNER + INNER + HIDDEN) * 2
+    assert seen["product_ns"] == 160_000
+    assert seen["fused_ns"] == pytest.approx(160_000 * 6 / 24 + moved / 1000)
+
+
 def test_kernels_of_experts_are_in_no_region() -> None:
     kernels = [kernel for rows in (400, 70, 900) for kernel in expert_backward(rows)]
     found = scene_of([ATTENTION, *kernels]).store()[fusion_regions]
@@ -143,16 +156,20 @@ def test_without_such_experts_there_is_nothing_to_judge() -> None:
     assert judge_rule("NS039", scene_of([YARDSTICK, ATTENTION]).store()).state == "not_applicable"
 
 
-@pytest.mark.parametrize(("asks", "waits"), [((0, 1, 2, 3), 4), ((2,), 0)], ids=["for every expert", "once"])
-def test_waits_for_the_rows_of_each_expert_go_with_the_loop(asks: tuple[int, ...], waits: int) -> None:
+@pytest.mark.parametrize(
+    ("asks", "before", "waits"),
+    [((0, 1, 2, 3), "Swish", 4), ((0, 1, 2, 3), "Index", 4), ((2,), "Swish", 0)],
+    ids=["for every expert", "before its first kernel", "once"],
+)
+def test_waits_for_the_rows_of_each_expert_go_with_the_loop(asks: tuple[int, ...], before: str, waits: int) -> None:
     """An expert has nine kernels of 5 to 20 us, 75 us together; the host launches one every us. Where it asks for the
-    rows of an expert it waits for the device before it goes on."""
+    rows of an expert it waits for the device before it goes on. That of the first expert can come before the loop."""
     scene, now, device = Scene().step(1, -10, 2_000), 0.0, 0.0
     for number, rows in enumerate((40, 7, 90, 12)):
         for place, (type_, took, reads, writes) in enumerate(
             [YARDSTICK, *expert(rows)] if not number else expert(rows)
         ):
-            if number in asks and type_ == "Swish":
+            if number in asks and type_ == before:
                 scene.event("cpu_op", "aten::item", now, device + 4 - now)
                 scene.event("runtime", "AscendCL@aclrtSynchronizeStream", now + 1, device + 2 - now)
                 now = device + 5

@@ -21,7 +21,9 @@ REPRESENTATIVE = 0.02
 class Counterfactual:
     """A set of cures of a job. Times are ns per step of a long run: ``step_ns`` of the job as it is, ``true_ns`` of the
     cured job with the seed of the recording, ``other_seed_ns`` with another one, where that was simulated;
-    ``reported_ns`` what the replay takes for the step of the recording."""
+    ``reported_ns`` what the replay takes for the step of the recording; ``steps_wanted``: how many steps the report
+    asks to record for a better prediction, ``None`` where it asks for none; ``unpromised_ns``: where there is no
+    prediction, what the causes without a finding win on top of the others."""
 
     job: str
     part: str
@@ -35,6 +37,8 @@ class Counterfactual:
     reported_ns: float
     predicted_ns: float | None
     range_ns: Range | None
+    steps_wanted: int | None = None
+    unpromised_ns: float | None = None
 
     @property
     def kind(self) -> str:
@@ -62,6 +66,11 @@ class Counterfactual:
     def step_error(self) -> float | None:
         """Of the predicted step, over the true one."""
         return None if self.predicted_ns is None else (self.predicted_ns - self.true_ns) / self.true_ns
+
+    @property
+    def rightly_silent(self) -> bool | None:
+        """Whether what the report does not promise wins nothing that is worth it; ``None`` of a prediction."""
+        return None if self.unpromised_ns is None else self.unpromised_ns < WORTH_SAVING * self.step_ns
 
     @property
     def saving_error(self) -> float | None:
@@ -106,6 +115,7 @@ def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterf
     found = []
     for cures in case.cures:
         cured = scenario.cured(*cures)
+        promised = prediction.promised(cures)
         found.append(
             Counterfactual(
                 scenario.name,
@@ -120,6 +130,8 @@ def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterf
                 prediction.reported_ns,
                 predict(prediction, cures),
                 prediction.range_ns(cures),
+                prediction.steps_wanted(cures),
+                step_ns(scenario.cured(*promised), SEED) - step_ns(cured, SEED) if promised != cures else None,
             )
         )
     return found

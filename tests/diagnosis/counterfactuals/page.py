@@ -24,11 +24,16 @@ where its steps differ (a data loader) it can be unlike a long run. A part of th
 developed with them.
 
 - *Predicted*: of the sets of cures, those in which a finding with a change names every cause.
+- *Rightly silent*: of the others, those in which the causes without such a finding win less than 3 % of the step on top
+  of those that have one: nothing is missed there.
 - *Step*: error of the predicted step, over the true one. *Saving*: error of the predicted saving, over the true one,
   where that is at least 3 % of the step.
 - *Like a long run*: the 95th percentile of the error of the step where the replayed step of the recording is within 2 %
   of that of a long run, and how many sets these are. Elsewhere a part of the error is that of a recording of few steps:
   the column *recording* of the last table has it, the step of the recording over that of a long run.
+- *Enough steps*: the same where the report asks for no more steps (`steps_wanted`). It does so where the recorded
+  steps, as they are or as they would be without the causes, differ so much that their mean may be off by more than 2 %.
+  A recording can be like a long run as it is, and unlike one without some causes (a data loader limits it then).
 - *In range*: of the predicted ones, those whose true step is in the range that is promised. *Width*: of that range,
   over the true saving, the median where a saving is judged.
 - *Another seed*: by how much the true step differs with other random durations. Nothing can be predicted better.
@@ -69,8 +74,8 @@ def section(found: Sequence[Counterfactual]) -> str:
 
 def _summary(found: Sequence[Counterfactual]) -> str:
     head = (
-        "jobs", "physics", "without", "sets", "predicted", "step: median", "95 %",
-        "like a long run: 95 %", "within 5 %",
+        "jobs", "physics", "without", "sets", "predicted", "rightly silent", "step: median", "95 %",
+        "like a long run: 95 %", "enough steps: 95 %", "within 5 %",
         "saving: median", "95 %", "in range", "width", "another seed: median", "95 %",
     )  # fmt: skip
     rows: list[Sequence[object]] = []
@@ -91,8 +96,20 @@ def _row(group: Sequence[Counterfactual]) -> tuple[object, ...]:
     s = score(group)
     steps, noise = (_two(errors) for errors in (s.steps, s.noise))
     near, inside = (f"{count} of {s.predicted}" for count in (s.near, s.inside))
-    alike = f"{percent(s.alike.p95, 1)} of {len(s.alike.values)}"
-    return (s.count, s.predicted, *steps, alike, near, *_two(s.savings), inside, percent(s.widths.median), *noise)
+    alike, steady = (f"{percent(errors.p95, 1)} of {len(errors.values)}" for errors in (s.alike, s.steady))
+    return (
+        s.count,
+        s.predicted,
+        f"{s.silent} of {s.count - s.predicted}",
+        *steps,
+        alike,
+        steady,
+        near,
+        *_two(s.savings),
+        inside,
+        percent(s.widths.median),
+        *noise,
+    )
 
 
 def _two(errors: Errors) -> tuple[str, str]:
@@ -111,7 +128,18 @@ def _jobs(found: Sequence[Counterfactual]) -> str:
 
 
 def _each(found: Sequence[Counterfactual]) -> str:
-    head = ("job", "without", "step", "replayed", "recording", "true", "predicted", "step error", "saving error")
+    head = (
+        "job",
+        "without",
+        "step",
+        "replayed",
+        "recording",
+        "true",
+        "predicted",
+        "step error",
+        "saving error",
+        "more steps asked",
+    )
     return table(
         head,
         [
@@ -125,6 +153,7 @@ def _each(found: Sequence[Counterfactual]) -> str:
                 _ms(one.predicted_ns),
                 _signed(one.step_error),
                 _signed(one.saving_error),
+                "-" if one.steps_wanted is None else one.steps_wanted,
             )
             for one in found
             if one.dose == 1 and not one.unshared

@@ -37,17 +37,20 @@ class Errors:
 
 @dataclass(frozen=True)
 class Score:
-    """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
-    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of
-    those whose recording is representative; ``widths``: of the promised
+    """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``silent``: of the others,
+    those where what has no finding wins too little; ``inside``: of the predicted ones, those whose truth is in the
+    promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of those whose recording is
+    representative; ``steady``: of those for which the report asks for no more steps; ``widths``: of the promised
     ranges, over the true savings; ``noise``: what another seed makes of the truth."""
 
     count: int
     predicted: int
+    silent: int
     inside: int
     near: int
     steps: Errors
     alike: Errors
+    steady: Errors
     savings: Errors
     widths: Errors
     noise: Errors
@@ -58,10 +61,12 @@ def score(found: Sequence[Counterfactual]) -> Score:
     return Score(
         count=len(found),
         predicted=sum(one.predicted_ns is not None for one in found),
+        silent=sum(bool(one.rightly_silent) for one in found),
         inside=sum(bool(one.inside) for one in found),
         near=sum(one.step_error is not None and abs(one.step_error) <= NEAR for one in found),
         steps=Errors.of(one.step_error for one in found),
         alike=Errors.of(one.step_error for one in found if one.representative),
+        steady=Errors.of(one.step_error for one in found if one.steps_wanted is None),
         savings=Errors.of(one.saving_error for one in found),
         widths=Errors.of(one.width for one in found),
         noise=Errors.of(one.noise for one in found),
