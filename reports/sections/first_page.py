@@ -48,6 +48,10 @@ from reports.view_tables import written
 TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
 
+UNCOUNTED = 0.01
+"""Share of the mark of a step from which it is told what of it no figure counts: what is less does not show in the
+times of the first page, which have three digits."""
+
 CHECKED = 12
 UNANSWERED = 6
 """Rules in order, and rules without an answer, that the first page names where nothing was found."""
@@ -108,7 +112,24 @@ def _where(outline: Outline, t: Labels) -> Iterator[Block]:
         count = len(outline.by_rank)
         note = t("first.where_note") if len(outline.shown) == count else t("first.where_sample", count=count)
         blocks.append(Paragraph(line(note), "small"))
+        if uncounted := _uncounted(outline, t):
+            blocks.append(Paragraph(line(uncounted), "small"))
     yield Section("where", t("first.where"), tuple(blocks))
+
+
+def _uncounted(outline: Outline, t: Labels) -> str:
+    """Of the slowest rank whose only recorded step is marked on the host, what of the mark no figure counts; '' where
+    that is little."""
+    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
+    steps = [step for step in outline.result.profile.steps if step.mark_ns and (step.role, step.rank) in walls]
+    step = max(steps, key=lambda one: walls[one.role, one.rank], default=None)
+    if step is None or step.mark_ns is None:
+        return ""
+    before, after = step.mark_before_ns or 0, step.mark_after_ns or 0
+    if before + after < UNCOUNTED * step.mark_ns:
+        return ""
+    times = {"mark": t.time(step.mark_ns), "before": t.time(before), "after": t.time(after)}
+    return t("first.mark", step=step.step, rank=step.rank, **times)
 
 
 def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
