@@ -16,7 +16,9 @@ from advisor_core.api.facts import (
     KERNELS,
     Bookings,
     Facts,
+    call_site,
     covered,
+    frames_of,
     ledger,
     matching,
     row_refs,
@@ -139,23 +141,8 @@ def stack_of(events: pd.DataFrame, row_number: int) -> list[Reference]:
     return [Stack(message("common.stack", name=events["name"].iloc[row_number]), frames)] if frames else []
 
 
-def frames_of(text: str) -> tuple[str, ...]:
-    """The frames of a recorded call stack, innermost first."""
-    return tuple(frame for line in text.splitlines() if (frame := line.strip().rstrip(";")))
-
-
-_LIBRARIES = ("/site-packages/", "/dist-packages/", "torch/", "torch_npu/", "/lib/python")
-
-
-def call_site(text: str) -> str:
-    """The innermost frame that is not in an installed library, else the innermost one; '' without a stack."""
-    frames = frames_of(text)
-    own = (frame for frame in frames if not any(library in frame for library in _LIBRARIES))
-    return next(own, frames[0] if frames else "")
-
-
 def call_sites(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
     """The `call_site` of each of these host events."""
     stacks = events["call_stack"].astype("category").cat
-    sites = np.array([call_site(str(text)) for text in stacks.categories], dtype=object)
+    sites = np.array([call_site(frames_of(str(text))) for text in stacks.categories], dtype=object)
     return sites[stacks.codes.to_numpy()[rows]] if len(sites) else np.full(len(rows), "", dtype=object)

@@ -21,6 +21,7 @@ from advisor_core.api.facts import (
     Shortening,
     Unavailable,
     fact,
+    frames_of,
     launches,
     moved_bytes,
     steps,
@@ -256,7 +257,7 @@ def call_stack(facts: Facts, frame: pd.DataFrame) -> list[Reference]:
     if not len(recorded):
         return []
     row = int(recorded[0])
-    frames = tuple(str(events["call_stack"].iloc[row]).splitlines())
+    frames = frames_of(str(events["call_stack"].iloc[row]))
     return [Stack(message("kernels.stack", operator=str(events["name"].iloc[row])), frames)]
 
 

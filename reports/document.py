@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.api.renderers import TableView, View
-from reports.blocks import Block, Details, Document, Entry, Figure, Paragraph, Section, Words, line
+from reports.blocks import Document, Entry, Section, Words, line
 from reports.headline import verdict
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
 from reports.sections.appendix import diagnostics, environment, inputs, replay, tool
+from reports.sections.charts import charts
 from reports.sections.findings import findings
-from reports.sections.first_page import first_page, first_strip, ran
+from reports.sections.first_page import first_page, on_first_page, ran
 from reports.sections.ledger import ledger, unexplained
 from reports.sections.limits import Limits
 from reports.sections.links import links
@@ -20,7 +20,6 @@ from reports.sections.problem_words import brief_title
 from reports.sections.rules import rules
 from reports.sections.side_by_side import side_by_side
 from reports.sections.spread import spread
-from reports.view_tables import written
 
 
 def document(outline: Outline, t: Labels, limits: Limits) -> Document:
@@ -48,13 +47,8 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     yield from side_by_side(outline, t)
     yield from spread(outline, t)
     yield from links(outline, t)
-    shown = first_strip(outline)
-    views = [view for view in outline.views if view is not shown and view.purpose not in ("phases", "settings")]
-    if views:
-        drawn = [_figure(view, t) for view in views[: limits.charts]]
-        more = len(views) - len(drawn)
-        left = [Paragraph(line(t("views.left", count=more)), "small")] if more else []
-        yield Section("charts", t("views.title"), (*drawn, *left))
+    if (drawn := charts(outline, t, limits, on_first_page(outline))) is not None:
+        yield drawn
     yield rules(outline, t, limits)
     yield environment(outline, t)
     yield inputs(outline, t, limits)
@@ -62,13 +56,6 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     if (model := replay(outline, t)) is not None:
         yield model
     yield tool(outline, t)
-
-
-def _figure(view: View, t: Labels) -> Block:
-    """A drawing; a table is folded away, and left out where room is short, since it is long."""
-    if isinstance(view, TableView):
-        return Details(line(t.of(view.title)), (written(view, t),), extra=True)
-    return Figure(view, t.of(view.title))
 
 
 def _contents(outline: Outline, t: Labels, limits: Limits, sections: tuple[Section, ...]) -> Iterator[Entry]:

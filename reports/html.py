@@ -49,7 +49,7 @@ from reports.charts.waterfall import draw_waterfall
 from reports.document import document
 from reports.labels import Labels, visible
 from reports.outline import Outline
-from reports.sections.limits import Limits
+from reports.sections.limits import Limits, Room
 
 if TYPE_CHECKING:
     from advisor_core.api.renderers import ComparisonResult
@@ -61,11 +61,11 @@ DETAILED = 34
 simulated jobs take 5 to 15 kB each."""
 
 LISTED_INPUTS = 16
-CHARTS = 96
-"""Drawings behind those of the first page: of four ranks in four roles."""
-
 LISTED_DIAGNOSTICS = 200
 ROWS = 24
+ROOM = 260_000
+"""Bytes of the page that the drawings of ranks share, so that it stays below a megabyte with room for what else a large
+job has to tell: those of a rank take 50 to 130 kB."""
 
 
 class HtmlRenderer:
@@ -73,15 +73,17 @@ class HtmlRenderer:
 
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels.of_result(result, lang), Outline(result)
+        written = _Page(labels)
         limits = Limits(
             written=frozenset(item.number for root in outline.items[: _trees(outline)] for item in root.walk()),
             further=len(result.findings),
             rows=ROWS,
             inputs=LISTED_INPUTS,
             diagnostics=LISTED_DIAGNOSTICS,
-            charts=CHARTS,
+            charts=None,
+            room=Room(ROOM, lambda block: len(written.block(block).encode())),
         )
-        return page(document(outline, labels, limits), labels)
+        return written.render(document(outline, labels, limits))
 
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
         """A comparison of runs as a page."""
@@ -111,6 +113,7 @@ class _Page:
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
+        self._written: dict[int, tuple[Block | Entry, Markup]] = {}
         self.shared = {
             "t": labels,
             "block": self.block,
@@ -132,7 +135,11 @@ class _Page:
         )
 
     def block(self, block: Block | Entry) -> Markup:
-        return self._macro(block)
+        """The block as a part of the page; of one that was asked for before, the same again."""
+        found = self._written.get(id(block))
+        if found is None:
+            found = self._written[id(block)] = block, self._macro(block)
+        return found[1]
 
     def line(self, content: Line) -> Markup:
         return prose.joined(self._piece(piece) for piece in content)

@@ -55,6 +55,7 @@ from advisor_core.facts.device.shapes import (
 from advisor_core.facts.device.work import work
 from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.activity import HostActivity, host_activity
+from advisor_core.facts.host.call_site import call_site, frames_of
 from advisor_core.facts.host.calls import late_gaps, sync_calls
 from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
@@ -165,6 +166,7 @@ __all__ = [
     "aggregated",
     "backlog",
     "bookings",
+    "call_site",
     "chip",
     "collective_calls",
     "collective_state",
@@ -175,6 +177,7 @@ __all__ = [
     "elements",
     "enclosing_of",
     "fact",
+    "frames_of",
     "host_activity",
     "host_pauses",
     "host_steps",

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
 
 
+TRUSTED_ERROR = 0.05
+"""Above this error of the replay only ranges are told: docs/sources.md#replay-and-its-error."""
+
+
 @click.command("what-if", epilog=epilog())
 @click.argument("places", nargs=-1, required=True, type=PLACE, metavar="PATH...")
 @click.option(
@@ -124,14 +128,25 @@ def _lines(result: RunResult, answer: WhatIf, lang: str, *, asked: bool) -> Iter
             yield f"  {action.problem}  wins {time(action.alone_ns)} alone: {titles[action.finding]}"
         return
     saved = answer.step_ns - answer.after_ns
-    low, high = answer.after_range_ns
-    spread = "" if low == high else f", between {time(low)} and {time(high)}"
-    yield f"step {time(answer.step_ns)} -> {time(answer.after_ns)}{spread}: {time(saved)} less"
+    low, high = map(time, answer.after_range_ns)
+    least, most = map(time, answer.saving_range_ns)
+    spread = "" if low == high else f", between {low} and {high}"
+    doubtful = answer.error_share > TRUSTED_ERROR
+    if doubtful:
+        yield f"step {time(answer.step_ns)} -> between {low} and {high}: {least} to {most} less"
+        yield f"  the replay misses {answer.error_share:.1%} of the recorded time: only the ranges count"
+    else:
+        less = time(saved) if least == most else f"{time(saved)} ({least} to {most})"
+        yield f"step {time(answer.step_ns)} -> {time(answer.after_ns)}{spread}: {less} less"
     for name in answer.without:
         yield f"  without {numbers[name]}: {titles[name]}"
+    for operator, factor in answer.scale.items():
+        yield f"  kernels of {operator} take {factor:g} of their time"
+    for rank, other in answer.rank_as.items():
+        yield f"  rank {rank} takes no longer than rank {other}"
     for name in answer.untold:
         yield f"  no change is known for {numbers[name]}: {titles[name]}"
-    for part, before in answer.parts_before.items():
+    for part, before in answer.parts_before.items() if not doubtful else ():
         yield f"  {part}: {time(before)} -> {time(answer.parts_after[part])}"
     yield f"  the end of the step waits most for {_limit(answer.limit)}, then for {_limit(answer.next_limit)}"
 

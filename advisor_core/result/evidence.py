@@ -46,3 +46,4 @@ class Evidence(Model):
     start_ns: int | None = None
     end_ns: int | None = None
     lane: str | None = None
+    place: str = Field("", description="of a call stack: the innermost frame of code that is no installed package")

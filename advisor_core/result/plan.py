@@ -78,14 +78,21 @@ class Plan(Model):
 
 
 class WhatIf(Model):
-    """What a step would take after changes that somebody asks for; times as of `Plan`. ``without``: fingerprints of the
-    findings whose changes are made; ``untold``: those of them of which the replay knows no change."""
+    """What a step would take after changes that somebody asks for; times as of `Plan`. ``saving_range_ns``: the least
+    and the most that it becomes shorter by. ``error_share``: of a step, how far the replay of this recording is off at
+    most. ``without``: fingerprints of the findings whose changes are made; ``untold``: those of them of which the
+    replay knows no change. ``scale``: operator type or class to the factor that its kernels take; ``rank_as``: rank to
+    that whose time it takes."""
 
     step_ns: int
     after_ns: int
     after_range_ns: tuple[int, int]
+    saving_range_ns: tuple[int, int]
+    error_share: float
     without: list[str] = Field(default_factory=list)
     untold: list[str] = Field(default_factory=list)
+    scale: dict[str, float] = Field(default_factory=dict)
+    rank_as: dict[int, int] = Field(default_factory=dict)
     parts_before: dict[str, int]
     parts_after: dict[str, int]
     limit: Limit

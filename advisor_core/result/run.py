@@ -73,13 +73,18 @@ class Environment(Model):
 
 
 class StepInfo(Model):
-    """A recorded step. Its start and end are ``None`` where only the exporter's summary of it is known."""
+    """A recorded step. Its start and end are ``None`` where only the exporter's summary of it is known. Of a step that
+    was recorded alone: how long its mark on the host lasts, and how much of that lies before its start and behind its
+    end, in no figure."""
 
     rank: int
     step: int | None
     start_ns: int | None
     end_ns: int | None
     role: str | None = None
+    mark_ns: int | None = None
+    mark_before_ns: int | None = None
+    mark_after_ns: int | None = None
 
 
 class Profile(Model):

@@ -9,16 +9,18 @@ from pydantic import Field, FiniteFloat, model_validator
 from advisor_core.text.base import Model, Text
 
 Number = int | FiniteFloat
-Purpose = Literal["step", "phases", "operators", "layers", "memory", "memory_peak", "ledger", "settings", "other"]
+Purpose = Literal[
+    "step", "first_looks", "phases", "operators", "layers", "memory", "memory_peak", "ledger", "settings", "other"
+]
 
 
 class _View(Model):
     id: str
     purpose: Purpose = Field(
         "other",
-        description="what it is for: a step of a rank over time, the phases of all ranks over time, operator types by "
-        "time, layers of the model by time, memory over time, what was alive at its peak, the ledgers of many ranks, "
-        "or environment variables and what they mean for the job",
+        description="what it is for: a step of a rank over time, what to look at first in it, the phases of all ranks "
+        "over time, operator types by time, layers of the model by time, memory over time, what was alive at its peak, "
+        "the ledgers of many ranks, or environment variables and what they mean for the job",
     )
     title: Text
     unit: str

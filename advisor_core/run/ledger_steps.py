@@ -24,6 +24,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import COVERED, Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
 from advisor_core.run.ledger_pieces import Derivations
+from advisor_core.run.step_mark import marked
 from advisor_core.run.why_unknown import why_unknown
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
@@ -60,6 +61,8 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
             StepInfo(rank=profile.rank, step=step, start_ns=start, end_ns=end)
             for step, (start, end) in zip(ids, bounds, strict=True)
         ]
+        if len(infos) == 1:
+            infos = [marked(infos[0], store, profile)]
         pieces = _derivations(store, profile).of_step(slowest, walls[slowest])
     booked = [
         LedgerStep(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -20,17 +20,29 @@ from advisor_core.run.run_rules import RuleRun
 
 
 def joined(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> Callable[[Sequence[int]], JobGraph | None]:
-    """Gives the graph that joins some ranks: that of the replay or, where the job cannot be replayed as ranks have
-    different numbers of steps, one of these ranks alone."""
+    """Gives the graph that joins some ranks: that of the replay or, where not all of them are replayed, as ranks were
+    recorded for other steps or are of several runs, one of these ranks."""
     models = {outcome.rank: outcome.model for outcome in outcomes if outcome.model is not None}
+    in_replay = set() if replayed is None else {model.rank for model in replayed.job.models}
 
     def of(ranks: Sequence[int]) -> JobGraph | None:
         known = [model for rank in ranks if (model := models.get(rank)) is not None]
         if len(known) < len(ranks):
             return None
-        return replayed.job if replayed is not None else job_graph(known, _world(outcomes))
+        return replayed.job if replayed is not None and in_replay >= set(ranks) else job_graph(known, _world(outcomes))
 
     return of
+
+
+def of_the_same_steps(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
+    """The ranks that are replayed together: of those that have a graph the ones with the steps that most of them were
+    recorded for."""
+    groups: dict[tuple[int, tuple[int | None, ...]], list[RankOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.model is not None:
+            steps = tuple(step.step for step in outcome.ledger)
+            groups[outcome.model.replay.steps, steps].append(outcome)
+    return max(groups.values(), key=lambda group: (len(group), len(group[0].ledger)), default=[])
 
 
 def _world(outcomes: Sequence[RankOutcome]) -> int:
@@ -43,13 +55,14 @@ error above which a promise is doubtful (docs/sources.md#replay-and-its-error)."
 
 
 def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun, findings: Sequence[Finding] = ()) -> JobReplay | None:
-    """The job with the cures of its findings, by their fingerprints; ``None`` where no rank has a graph, or not all
-    have the same number of steps. ``findings``: of the job, with what explains what."""
-    models = [outcome.model for outcome in outcomes if outcome.model is not None]
-    if not models or len({model.replay.steps for model in models}) > 1:
+    """The job with the cures of its findings, by their fingerprints; ``None`` where no rank has a graph. Ranks that
+    were recorded for other steps than most have no part in it. ``findings``: of the job, with what explains what."""
+    together = of_the_same_steps(outcomes)
+    models = {outcome.rank: outcome.model for outcome in together if outcome.model is not None}
+    if not models:
         return None
     of_ranks: dict[str, dict[int, Change]] = defaultdict(dict)
-    for outcome in outcomes:
+    for outcome in together:
         for draft in outcome.rules.drafts:
             if isinstance(draft.cure, Change):
                 of_ranks[draft.finding.fingerprint][outcome.rank] = draft.cure
@@ -58,9 +71,10 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun, findings: Sequence
         if isinstance(draft.cure, JobCure):
             cures[draft.finding.fingerprint] = Cures(of_job=(draft.cure,))
     cures = _related(cures, findings)
-    errors = [outcome.explained.error_share for outcome in outcomes if outcome.explained is not None]
+    errors = [outcome.explained.error_share for outcome in together if outcome.explained is not None]
     error = max((error for error in errors if error == error), default=0.0)
-    return JobReplay(job_graph(models, _world(outcomes)), cures, error, absent_ranks(outcomes))
+    graph = job_graph(list(models.values()), _world(outcomes))
+    return JobReplay(graph, cures, error, absent_ranks(outcomes, models.keys()))
 
 
 def _related(cures: Mapping[str, Cures], findings: Sequence[Finding]) -> dict[str, Cures]:
@@ -79,15 +93,13 @@ def _related(cures: Mapping[str, Cures], findings: Sequence[Finding]) -> dict[st
     }
 
 
-def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:
-    """The ranks of which no detail was read and that the others wait for: ns of a step, on average over the others,
-    where it is at least `AWAITED` of it."""
-    in_depth = [outcome for outcome in outcomes if not outcome.source.coarse]
-    recorded = {outcome.rank for outcome in in_depth}
-    steps = [step for outcome in in_depth for step in outcome.ledger]
+def absent_ranks(outcomes: Sequence[RankOutcome], replayed: Collection[int]) -> dict[int, int]:
+    """The ranks that are not replayed and that the others wait for: ns of a step, on average over the others, where it
+    is at least `AWAITED` of it."""
+    steps = [step for outcome in outcomes if outcome.rank in replayed for step in outcome.ledger]
     waits: dict[int, int] = defaultdict(int)
     for entry in (entry for step in steps for entry in step.entries):
-        if (named := re.fullmatch(FOR_RANK, entry.path)) and int(named[1]) not in recorded:
+        if (named := re.fullmatch(FOR_RANK, entry.path)) and int(named[1]) not in replayed:
             waits[int(named[1])] += entry.ns
     wall = sum(step.wall_ns for step in steps)
     return {rank: ns // len(steps) for rank, ns in sorted(waits.items()) if ns >= AWAITED * wall}

@@ -9,6 +9,7 @@ import pandas as pd
 
 from advisor_core.contracts.advisor import Interval, Metric, Reference, Rows, Setting, Stack
 from advisor_core.contracts.tables import Table
+from advisor_core.facts.host.call_site import call_site
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.text.base import Scalar
 
@@ -48,7 +49,14 @@ def _resolve(reference: Reference, tables: Mapping[str, Table], rank: int | None
         )
     assert isinstance(reference, Stack)
     frames: list[dict[str, Scalar]] = [{"frame": frame[:_TEXT_LIMIT]} for frame in reference.frames[:SHOWN_ROWS]]
-    return Evidence(kind="stack", title=reference.title, rank=rank, rows=frames, total_rows=len(reference.frames))
+    return Evidence(
+        kind="stack",
+        title=reference.title,
+        rank=rank,
+        rows=frames,
+        total_rows=len(reference.frames),
+        place=call_site(reference.frames)[:_TEXT_LIMIT],
+    )
 
 
 def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:

@@ -44,10 +44,15 @@ def what_if(
     result, replayed = analysed(Request(tuple(paths), options, deep=deep), jobs=jobs, progress=progress, work=work)
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
+    if result.profile.apart:
+        numbers = ", ".join(result.numbers[name] for name in result.profile.apart)
+        raise WhatIfError(
+            f"the ranks do not seem to be of one run ({numbers} of the report): ask for one of them alone"
+        )
     if replayed is None:
         raise WhatIfError(
-            "nothing can be replayed: no rank has launches, or the ranks have different numbers of steps or are of "
-            "several runs"
+            "nothing can be replayed: of no rank that was read in depth it is recorded when the host launched what the "
+            "device ran"
         )
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
     known = [name for name in asked if name in replayed.cures]
@@ -61,7 +66,11 @@ def what_if(
         step_ns=changed.step_ns(),
         after_ns=changed.step_ns(names),
         after_range_ns=changed.after_range_ns(names),
+        saving_range_ns=changed.saving_range_ns(names),
+        error_share=round(changed.error_share, 6),
         without=known,
+        scale=dict(scale or {}),
+        rank_as=dict(rank_as or {}),
         untold=[name for name in asked if name not in replayed.cures],
         parts_before=changed.parts(),
         parts_after=changed.parts(names),
@@ -86,7 +95,7 @@ def _own(replayed: JobReplay, scale: Mapping[str, float], rank_as: Mapping[int, 
     ranks = {model.rank for model in models}
     for rank in (*rank_as.keys(), *rank_as.values()):
         if rank not in ranks:
-            raise WhatIfError(f"rank {rank} has no graph; those that have: {', '.join(map(str, sorted(ranks)))}")
+            raise WhatIfError(f"rank {rank} is not replayed; those that are: {', '.join(map(str, sorted(ranks)))}")
     operators = {
         str(name) for model in models for column in model.operators for name in model.operators[column].unique()
     }

@@ -14,10 +14,11 @@ from advisor_core.api.facts import (
     MODULE_MEMORY,
     OPERATOR_MEMORY,
     Facts,
+    frames_of,
     memory_capacity,
     of_graph_engine,
 )
-from advisors.measuring import frames_of, records, row
+from advisors.measuring import records, row
 from advisors.memory.capacity import CAPACITY, used_of_capacity
 from advisors.memory.columns import SIZE, TENSORS
 from advisors.memory.trend import PER_STEP, memory_trend, pace, per_step_table, until_full

@@ -61,7 +61,7 @@ def first_looks(facts: Facts) -> list[View]:
         entries=[entries_of(part.bound, own, found) for part in named],
     )
     title = message("roofline.view.first", rank=rank, bound=message(BOUNDS[named[0].bound]))
-    return [TableView(id=f"first-looks-rank{rank}", title=title, rank=rank, data=data)]
+    return [TableView(id=f"first-looks-rank{rank}", purpose="first_looks", title=title, rank=rank, data=data)]
 
 
 def entries_of(bound: Bound, own: StepKernels, found: Roofline) -> list[str]:

@@ -10,7 +10,7 @@ from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.first_page import headline
 from reports.sections.ledger import time_column
-from reports.sections.plan import gains
+from reports.sections.plan import alone, doubtful, gains
 
 LEAVES = 3
 PHASES = 8
@@ -27,6 +27,8 @@ def _planned(outline: Outline, t: Labels) -> Iterator[Headline]:
         item = outline.item(action.problem)
         then = t("term.then", time=t.time(action.step_after_ns))
         won = Stake(time=t("term.wins", time=t.time(action.gain_ns)), share=then, basis=basis)
+        if doubtful(outline):
+            won = Stake(time=t("term.wins", time=alone(action, t)), share=t("plan.alone"), basis=basis)
         yield headline(item, 0, outline, t, won)
 
 

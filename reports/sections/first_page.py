@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.api.renderers import PhaseSummary, StripView, TableView
+from msgspec.structs import replace
+
+from advisor_core.api.renderers import PhaseSummary, StripView, TableView, View
 from reports.blocks import (
     Below,
     Block,
@@ -41,9 +43,14 @@ from reports.sections.plan import plan
 from reports.sections.problem_words import brief_title, conditions, linked, settings, stake
 from reports.sections.ranks import ranks
 from reports.sections.slack import slack
+from reports.view_tables import written
 
 TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
+
+UNCOUNTED = 0.01
+"""Share of the mark of a step from which it is told what of it no figure counts: what is less does not show in the
+times of the first page, which have three digits."""
 
 CHECKED = 12
 UNANSWERED = 6
@@ -105,7 +112,24 @@ def _where(outline: Outline, t: Labels) -> Iterator[Block]:
         count = len(outline.by_rank)
         note = t("first.where_note") if len(outline.shown) == count else t("first.where_sample", count=count)
         blocks.append(Paragraph(line(note), "small"))
+        if uncounted := _uncounted(outline, t):
+            blocks.append(Paragraph(line(uncounted), "small"))
     yield Section("where", t("first.where"), tuple(blocks))
+
+
+def _uncounted(outline: Outline, t: Labels) -> str:
+    """Of the slowest rank whose only recorded step is marked on the host, what of the mark no figure counts; '' where
+    that is little."""
+    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
+    steps = [step for step in outline.result.profile.steps if step.mark_ns and (step.role, step.rank) in walls]
+    step = max(steps, key=lambda one: walls[one.role, one.rank], default=None)
+    if step is None or step.mark_ns is None:
+        return ""
+    before, after = step.mark_before_ns or 0, step.mark_after_ns or 0
+    if before + after < UNCOUNTED * step.mark_ns:
+        return ""
+    times = {"mark": t.time(step.mark_ns), "before": t.time(before), "after": t.time(after)}
+    return t("first.mark", step=step.step, rank=step.rank, **times)
 
 
 def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
@@ -217,12 +241,17 @@ def _nothing(outline: Outline, t: Labels) -> Iterator[Block]:
 
 
 def _step(outline: Outline, t: Labels) -> Iterator[Block]:
-    """The slowest step over time, and the largest entries of the ledger."""
+    """The slowest step over time, what to look at first in it, and the largest entries of the ledger."""
     if not outline.by_rank:
         return
     blocks: list[Block] = []
     if (strip := first_strip(outline)) is not None:
         blocks.append(Figure(strip, t.of(strip.title)))
+    if (looks := _first_looks(outline)) is not None:
+        table = written(looks, t)
+        first, *others = table.columns
+        blocks.append(Paragraph(line(Words(t.of(looks.title), "strong"))))
+        blocks.append(Table((replace(first, style="short"), *others), table.rows))
     if outline.timeline:
         blocks.append(Paragraph(line(Nearby(outline.timeline, "", line(t("timeline.look")))), "small"))
     tree = [row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)]
@@ -236,9 +265,25 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     yield Section("", "", tuple(blocks), label=t("first.step"))
 
 
+def on_first_page(outline: Outline) -> tuple[View, ...]:
+    """The views that the first page shows, of those that are no phases of the job."""
+    return tuple(view for view in (first_strip(outline), _first_looks(outline)) if view is not None)
+
+
 def first_strip(outline: Outline) -> StripView | None:
     """The slowest step of the slowest rank that is drawn."""
+    view = _of_slowest(outline, "step")
+    return view if isinstance(view, StripView) else None
+
+
+def _first_looks(outline: Outline) -> TableView | None:
+    """What to look at first on the slowest rank of which that is told."""
+    view = _of_slowest(outline, "first_looks")
+    return view if isinstance(view, TableView) else None
+
+
+def _of_slowest(outline: Outline, purpose: str) -> View | None:
+    """The view for a purpose of the slowest rank that has one."""
     walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
-    strips = [view for view in outline.views if isinstance(view, StripView) and view.purpose == "step"]
-    drawn = [(walls[lane], view) for view in strips if (lane := (view.role, view.rank or 0)) in walls]
-    return max(drawn, key=lambda pair: pair[0], default=(0, None))[1]
+    views = [view for view in outline.views if view.purpose == purpose and (view.role, view.rank or 0) in walls]
+    return max(views, key=lambda view: walls[view.role, view.rank or 0], default=None)

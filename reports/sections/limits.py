@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from reports.blocks import Block
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the drawings of ranks may take together: ``size``, in the unit in which ``weigh`` tells it of a block."""
+
+    size: int
+    weigh: Callable[[Block], int]
 
 
 @dataclass(frozen=True)
 class Limits:
     """``written``: the numbers of the problems that are written out, ``None``: all; ``further``: problems that are
     listed after them. ``rows``: of one table. ``inputs``: profiles whose files are listed. ``charts``: drawings behind
-    those of the first page. ``ids_only``: rules that found nothing, and need nothing, are listed by their ids."""
+    those of the first page, ``None``: all; ``room``: what those of ranks share, ``None``: no such limit.
+    ``ids_only``: rules that found nothing, and need nothing, are listed by their ids."""
 
     written: frozenset[str] | None
     further: int
     rows: int
     inputs: int
     diagnostics: int
-    charts: int
+    charts: int | None
     ids_only: bool = False
+    room: Room | None = None
 
     def writes(self, number: str) -> bool:
         """Whether the problem of this number is written out."""

@@ -56,10 +56,10 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     ]
     if rest:
         wins = sum(action.gain_ns for action in told.actions[FIRST:])
-        more = line(t("plan.more", count=len(rest), time=t.time(wins)))
+        more = line(t("plan.further" if doubtful(outline) else "plan.more", count=len(rest), time=t.time(wins)))
         blocks.append(Details(more, (Table(columns, rest, "plan"),)))
     blocks += [
-        Paragraph(line(_parts(told, t)), "small"),
+        *([] if doubtful(outline) else [Paragraph(line(_parts(told, t)), "small")]),
         *_owners(outline, t),
         *slack(outline, t),
         Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
@@ -77,19 +77,26 @@ def missed(outline: Outline) -> float:
     return max(model.error_share_by_rank.values(), default=0.0) if model is not None else 0.0
 
 
+def doubtful(outline: Outline) -> bool:
+    """Whether what the replay promises is told as ranges alone."""
+    return missed(outline) > TRUSTED_ERROR
+
+
 def summary(told: Plan, outline: Outline, t: Labels) -> str:
     """The step with all causes of the plan gone, and what limits it then."""
     low, high = (t.time(ns) for ns in told.after_range_ns)
-    wins = t(
-        "plan.wins",
-        step=t.time(told.step_ns),
-        after=t.time(told.after_ns),
-        share=t.share(1 - told.after_ns / told.step_ns),
-        count=len(told.actions),
-    )
-    if (error := missed(outline)) > TRUSTED_ERROR:
-        spread = t("plan.doubt", error=t.quantity(error, "ratio"))
+    if doubtful(outline):
+        error, limit = (t.quantity(share, "ratio") for share in (missed(outline), TRUSTED_ERROR))
+        wins = t("plan.wins_about", step=t.time(told.step_ns), low=low, high=high, count=len(told.actions))
+        spread = t("plan.doubt", error=error, limit=limit)
     else:
+        wins = t(
+            "plan.wins",
+            step=t.time(told.step_ns),
+            after=t.time(told.after_ns),
+            share=t.share(1 - told.after_ns / told.step_ns),
+            count=len(told.actions),
+        )
         several = any(mean.steps > 1 for mean in outline.result.mean_steps)
         spread = "" if low == high else t("plan.range" if several else "plan.range_of_one", low=low, high=high)
     absent = t("plan.absent", ranks=_absent(told, t)) if told.absent else ""
@@ -109,8 +116,17 @@ def gains(outline: Outline, t: Labels) -> str:
     told = outline.result.plan
     if told is None or not told.actions:
         return ""
-    won = t.join([f"{action.problem} −{t.time(action.gain_ns)}" for action in told.actions])
+    if doubtful(outline):
+        won = t.join([f"{action.problem} {alone(action, t)}" for action in told.actions])
+    else:
+        won = t.join([f"{action.problem} −{t.time(action.gain_ns)}" for action in told.actions])
     return f"{record_first(told, outline, t)}{won}"
+
+
+def alone(action: Action, t: Labels) -> str:
+    """The range of what a change wins by itself."""
+    low, high = (t.time(ns) for ns in action.range_ns)
+    return low if low == high else t("plan.from_to", low=low, high=high)
 
 
 def record_first(told: Plan, outline: Outline, t: Labels) -> str:
@@ -142,9 +158,10 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
         about += [" ", _named("plan.excludes", action.excludes, outline, t)]
     if about:
         first.append(Below(line(*about)))
+    if doubtful(outline):
+        return Row((line(*first), line("–"), line("–"), line(alone(action, t)), line("–")))
     value, low, high = (t.time(ns) for ns in (action.alone_ns, *action.range_ns))
-    vague = low == high or missed(outline) > TRUSTED_ERROR
-    span = None if vague else Below(line(t("plan.from_to", low=low, high=high)))
+    span = None if low == high else Below(line(t("plan.from_to", low=low, high=high)))
     return Row(
         (
             line(*first),

@@ -43,16 +43,9 @@ def stake(item: Item, t: Labels) -> Stake:
     )
 
 
-_INSTALLED = ("/site-packages/", "/dist-packages/")
-
-
 def call_site(finding: Finding) -> str | None:
-    """The place in the code that asks for what costs the time: the innermost frame of the first call stack in the
-    evidence, of code that is not an installed package where there is one."""
-    stack = next((exhibit.rows for exhibit in finding.evidence if exhibit.kind == "stack"), [])
-    frames = [str(row["frame"]) for row in stack]
-    of_user = (frame for frame in frames if not any(folder in frame.replace("\\", "/") for folder in _INSTALLED))
-    return next(of_user, frames[0] if frames else None)
+    """The place in the code that asks for what costs the time: that of the first call stack in the evidence."""
+    return next((exhibit.place for exhibit in finding.evidence if exhibit.kind == "stack" and exhibit.place), None)
 
 
 def settings(advice: Advice) -> tuple[Code, ...]:

@@ -39,7 +39,7 @@ def ranks(outline: Outline, t: Labels) -> Section | None:
         return None
     drawn = {measure: data for measure in MEASURES if (data := rank_map(found, measure, t)) is not None}
     first = _chosen(found)
-    blocks: list[Block] = [Figure(drawn[first], t(f"ranks.{first}")), Paragraph(line(_costs(found, t)))]
+    blocks: list[Block] = [Figure(drawn[first], t(f"ranks.{first}")), Paragraph(line(_costs(found, outline, t)))]
     rest = tuple(Figure(data, t(f"ranks.{measure}")) for measure, data in drawn.items() if measure != first)
     behind = (*rest, *_table(found, first, t), Paragraph(line(t("ranks.note")), "small"))
     blocks.append(Details(line(t("ranks.more")), behind))
@@ -99,7 +99,7 @@ def _chosen(found: Balance) -> str:
     return "waiting_ns" if any(rank.waiting_ns for rank in found.ranks) else "computing_ns"
 
 
-def _costs(found: Balance, t: Labels) -> str:
+def _costs(found: Balance, outline: Outline, t: Labels) -> str:
     """What it costs that ranks, and stages, differ."""
     told = []
     if found.slowdown is None or found.ideal_ns is None or found.step_ns is None or found.waste_ns is None:
@@ -117,6 +117,10 @@ def _costs(found: Balance, t: Labels) -> str:
                 hours=f"{HOURS * found.waste_ns / found.step_ns:,.1f}",
             )
         )
+    replayed = sum(rank.on_path_ns is not None for rank in found.ranks)
+    everyone = max(len(found.ranks), outline.result.profile.world_size or 0)
+    if found.slowdown is not None and replayed < everyone:
+        told.append(t("ranks.of_few", count=replayed, all=everyone))
     slowdown, stage = max(((one.slowdown or 1.0, one.stage) for one in found.stages), default=(1.0, 0))
     if slowdown >= NOTED:
         told.append(t("ranks.stage", stage=stage, slowdown=f"{slowdown:.2f}"))

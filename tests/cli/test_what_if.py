@@ -31,6 +31,9 @@ def test_several_changes_at_once(profile: Path) -> None:
     assert len(answer["without"]) == 2 and answer["untold"] == []  # type: ignore[arg-type]
     for parts, step in (("parts_before", "step_ns"), ("parts_after", "after_ns")):
         assert sum(answer[parts].values()) == answer[step]  # type: ignore[attr-defined]
+    assert answer["scale"] == {"matmul": 0.5} and answer["rank_as"] == {"1": 0}
+    saved, (least, most) = answer["step_ns"] - answer["after_ns"], answer["saving_range_ns"]  # type: ignore[operator, misc]
+    assert 0 <= least <= saved <= most
 
 
 def test_a_symptom_is_no_change(profile: Path) -> None:
@@ -45,11 +48,23 @@ def test_in_words(profile: Path) -> None:
     assert told.exit_code == 0 and "without F" in told.stdout and "less" in told.stdout
 
 
+def test_each_change_is_named(profile: Path) -> None:
+    told = CliRunner().invoke(cli, ["what-if", str(profile), "--scale", "matmul=0.5", "--rank-as", "1=0"]).stdout
+    assert "kernels of matmul take 0.5 of their time" in told and "rank 1 takes no longer than rank 0" in told
+
+
+def test_of_a_doubtful_replay_only_ranges_are_told(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor_core.cli.what_if.TRUSTED_ERROR", -1.0)
+    told = CliRunner().invoke(cli, ["what-if", str(profile), "--without", "HD007"]).stdout
+    assert "only the ranges count" in told and "between" in told.splitlines()[0]
+    assert "compute:" not in told
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--without", "F99"], "no problem, rule or fingerprint"),
-        (["--rank-as", "7=0"], "rank 7 has no graph"),
+        (["--rank-as", "7=0"], "rank 7 is not replayed"),
         (["--rank-as", "x=0"], "takes two ranks"),
         (["--scale", "matmul=fast"], "takes a factor"),
         (["--scale", "matmul"], "takes TYPE=FACTOR"),

@@ -175,3 +175,14 @@ def test_what_could_take_longer_is_listed_and_nothing_else(example: ModuleType) 
         ["Last", "1.00 ms", "any time", "any time"],
     ]
     assert not list(slack(Outline(example.training().model_copy(update={"slack": rows[:1]})), EN))
+
+
+@pytest.mark.parametrize("replayed", [2, 4])
+def test_what_differences_cost_names_the_ranks_that_it_leaves_out(example: ModuleType, replayed: int) -> None:
+    """Even ranks of which the others are not replayed may all be waiting for one of those."""
+    found = job(4)
+    own = [rank.model_copy(update={"on_path_ns": 0 if rank.rank < replayed else None}) for rank in found.ranks]
+    costs = {"step_ns": 20 * MS, "ideal_ns": 20 * MS, "slowdown": 1.0, "waste_ns": 0}
+    said = words(section(example, found.model_copy(update={"ranks": own, **costs})))
+    assert "take about equally long" in said
+    assert ("told of the 2 ranks of 4 that are replayed" in said) == (replayed < 4)
