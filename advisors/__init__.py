@@ -87,7 +87,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
-    from advisors.host_dispatch import engine_passes, stages
+    from advisors.host_dispatch import engine_passes, pass_sizes, stages
     from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
     from advisors.pipeline_bound import inside, streams, weight_bytes
@@ -104,6 +104,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
     registry.add(*engine_passes.DRAWINGS)
+    registry.add(*pass_sizes.DRAWINGS)
     registry.add(*streams.DRAWINGS)
     registry.add(*inside.DRAWINGS)
     registry.add(*weight_bytes.DRAWINGS)
