@@ -92,7 +92,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.layers import drawings as of_layers
     from advisors.pipeline_bound import inside, streams, weight_bytes
     from advisors.roofline import drawings as of_bounds
-    from advisors.roofline import first_looks
+    from advisors.roofline import first_looks, quantities
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
@@ -100,6 +100,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*attention.DRAWINGS)
     registry.add(*passes.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
+    registry.add(*quantities.DRAWINGS)
     registry.add(*first_looks.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
