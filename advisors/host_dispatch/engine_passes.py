@@ -121,8 +121,6 @@ def marked_passes(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
     is_mark = events["category"].isin(MARKS[:2]).to_numpy()
     prefill, decode = (is_mark & matching(events["name"], each) for each in (words.prefill_mark, words.decode_mark))
     marks = events[prefill | decode]
-    if marks.empty:
-        return marks
     both = prefill[prefill | decode] & decode[prefill | decode]
     kind = np.where(both, "mixed", np.where(prefill[prefill | decode], "prefill", "decode"))
     starts = marks["start_ns"].to_numpy()

@@ -156,6 +156,8 @@ def held_up(facts: Facts, params: Params) -> Observations:
     decodes = found[(found["kind"] == "decode").to_numpy()]
     held = found[((found["kind"] != "decode") & (found["running"] > 0)).to_numpy()]
     least = int(params["min_passes"])
+    if found.empty:
+        raise NotApplicable(message("host_dispatch.held_up.none"))
     if len(decodes) < least or len(held) < least:
         raise NotApplicable(message("host_dispatch.held_up.few", decodes=len(decodes), held=len(held), least=least))
     usual = float(decodes["period_ns"].median())

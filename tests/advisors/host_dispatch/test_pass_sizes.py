@@ -92,6 +92,8 @@ def test_a_pass_of_new_sequences_alone_holds_up_those_that_run_before_and_behind
     [
         ([(PREFILL, 2000)] * 8 + [(DECODE, 100)] * 8, "not_applicable"),  # all begin before any next token
         ([(DECODE, 100)] * 20, "not_applicable"),
+        ([(DECODE, 100)], "not_applicable"),
+        ([("my range", 100)] * 3, "not_applicable"),
         ([(DECODE, 100), (MIXED, 110)] * 8, "pass"),
     ],
 )
@@ -115,6 +117,10 @@ def test_sizes_of_real_passes(profiles: Path, name: str) -> None:
     sizes = table.loc[0, ["new", "running", "new_tokens", "sequences", "tokens"]].fillna(0).to_numpy(dtype=np.float64)
     np.testing.assert_array_equal(sizes, REAL[name])
     assert len(view_of(sizes_of_passes.draw(store.view(sizes_of_passes.needs, ())))) == 1
+
+
+def test_a_recording_without_marks_has_no_such_table() -> None:
+    assert sizes_of_passes.draw(served(("my range", 100)).store().view(sizes_of_passes.needs, ())) == []
 
 
 def view_of(drawn: Sequence[View]) -> list[list[Cell]]:
