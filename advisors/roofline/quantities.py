@@ -42,6 +42,9 @@ Bools: TypeAlias = "npt.NDArray[np.bool_]"
 _NUMBERS: Final = frozenset({"INT64", "INT32"})
 """Dtypes of numbers of tokens."""
 _REALS: Final = frozenset({"FLOAT", "FLOAT16", "BF16"})
+_WORDS: Final = 2000
+"""A table of fewer rows holds labels (ImageNet has 1,000 classes), positions or kinds of segments. Our choice; of models
+that read bytes nothing is told then."""
 _PIXELS: Final = (1, 3)
 """Channels of images: grey, or colours. Latent images have 4 and more."""
 _COLUMNS: Final = (
@@ -100,7 +103,7 @@ def _lookup(input_shapes: str, input_dtypes: str, output_shapes: str) -> tuple[S
     if len(inputs) < 2 or len(inputs) != len(dtypes) or len(outputs) != 1:
         return None
     table = inputs[0]
-    if len(table) != 2 or dtypes[0] not in _REALS or table[0] <= 1 or table[1] <= 1:
+    if len(table) != 2 or dtypes[0] not in _REALS or table[0] < _WORDS or table[1] <= 1:
         return None
     for shape, dtype in zip(inputs[1:], dtypes[1:], strict=True):
         count = elements(shape)

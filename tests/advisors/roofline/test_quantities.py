@@ -59,6 +59,10 @@ def test_tokens_that_are_sorted_are_not_looked_up() -> None:
     assert rows(scene) == []
 
 
+def test_labels_of_classes_are_no_tokens() -> None:
+    assert rows(lookup(Scene().step(1, 0, 1000), 10, "1001,1152 BF16", "16 INT64", "16,1152 BF16")) == []
+
+
 @pytest.mark.parametrize(
     ("image", "format_", "weight", "told"),
     [
