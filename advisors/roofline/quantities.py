@@ -43,8 +43,8 @@ _NUMBERS: Final = frozenset({"INT64", "INT32"})
 """Dtypes of numbers of tokens."""
 _REALS: Final = frozenset({"FLOAT", "FLOAT16", "BF16"})
 _WORDS: Final = 2000
-"""A table of fewer rows holds labels (ImageNet has 1,000 classes), positions or kinds of segments. Our choice; of models
-that read bytes nothing is told then."""
+"""A table of fewer rows holds labels (ImageNet has 1,000 classes), positions or kinds of segments. Our choice; of what
+reads bytes nothing is told then."""
 _PIXELS: Final = (1, 3)
 """Channels of images: grey, or colours. Latent images have 4 and more."""
 _COLUMNS: Final = (
