@@ -1,7 +1,8 @@
 """CO023: operations without peers of their size that take longer per byte than smaller ones of their group.
 
 A larger message uses a link at least as well as a smaller one: its fixed costs count for less. So what two smaller
-operations of the same kind and group reached, a larger one reaches too, unless something held it up.
+operations of the same kind and group reached, a larger one reaches too, unless something held it up. All-to-all and
+what goes to single ranks are left out: their time follows from what other ranks send, and from where they are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps, shorter
+from advisors.communication.calls import ELAPSE, all_to_all, call_rows, calls_in_steps, point_to_point, shorter
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -72,7 +73,9 @@ def slow_for_size(facts: Facts, params: Params) -> Observations:
     calls = calls[calls["moving_ns"] >= 0].reset_index(drop=True)
     if not (calls["bytes"] >= 0).any():
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
-    calls = calls[((calls["bytes"] > 0) & (calls["moving_ns"] > 0)).to_numpy()].reset_index(drop=True)
+    operations = calls["operation"].astype(str)
+    of_all = ~(all_to_all(operations) | point_to_point(operations))
+    calls = calls[(of_all & (calls["bytes"] > 0) & (calls["moving_ns"] > 0)).to_numpy()].reset_index(drop=True)
     calls["active_ns"] = calls["moving_ns"].astype(np.float64)
     sizes = Groups(calls, ("operation", "group", "bytes"))
     kinds = Groups(calls, ("operation", "group"))

@@ -9,14 +9,13 @@ from tests.advisors.communication.scenes import MB
 from tests.advisors.cures import cure_of, shorter
 
 
-def growing(*calls: tuple[int, float], wait: float = 0) -> Scene:
+def growing(*calls: tuple[int, float], wait: float = 0, operation: str = "allReduce") -> Scene:
     """Operations of one group one behind the other: MB, and us in which they move them."""
     scene, start = Scene().kernel(0, 10), 100.0
     for size, took in calls:
         length = wait + took
-        scene.collective(
-            start, length, [(start, start + wait, 5), (start + wait, start + length, None)], size=size * MB
-        )
+        tasks = [(start, start + wait, 5), (start + wait, start + length, None)]
+        scene.collective(start, length, tasks, size=size * MB, operation=operation)
         start += length + 50
     return scene
 
@@ -51,6 +50,8 @@ def frame(scene: Scene) -> list[tuple[object, object]]:
         (growing((8, 300), (16, 500), (64, 1600)), "pass"),  # small ones have the fixed costs
         (growing(*SMALL, (64, 800), wait=2000), "pass"),  # as long, but it waits
         (growing((8, 100), (64, 2400)), "not_applicable"),
+        (growing(*SMALL, (64, 2400), operation="alltoAllV"), "not_applicable"),  # waits for what others send
+        (growing(*SMALL, (64, 2400), operation="send"), "not_applicable"),
         (growing(*SMALL, *[(64, 2400)] * 5), "not_applicable"),  # five of a size are judged by each other
         (growing((64, 800), (16, 1000), (8, 600)), "pass"),  # the largest is the quickest
     ],
