@@ -87,12 +87,12 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
-    from advisors.host_dispatch import engine_passes, stages
+    from advisors.host_dispatch import engine_passes, pass_sizes, stages
     from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
     from advisors.pipeline_bound import inside, streams, weight_bytes
     from advisors.roofline import drawings as of_bounds
-    from advisors.roofline import first_looks
+    from advisors.roofline import first_looks, quantities
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
@@ -100,10 +100,12 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*attention.DRAWINGS)
     registry.add(*passes.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
+    registry.add(*quantities.DRAWINGS)
     registry.add(*first_looks.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*stages.DRAWINGS)
     registry.add(*engine_passes.DRAWINGS)
+    registry.add(*pass_sizes.DRAWINGS)
     registry.add(*streams.DRAWINGS)
     registry.add(*inside.DRAWINGS)
     registry.add(*weight_bytes.DRAWINGS)

@@ -36,7 +36,7 @@ from advisor_core.contracts.tables import (
     RowRef,
     row_refs,
 )
-from advisor_core.facts.communication.calls import collective_calls, operation_names
+from advisor_core.facts.communication.calls import collective_calls, name_of_group, operation_names
 from advisor_core.facts.communication.links import TOTAL, link_speeds, transfers
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.context import context
@@ -194,6 +194,7 @@ __all__ = [
     "memory_peak",
     "memory_steps",
     "moved_bytes",
+    "name_of_group",
     "of_graph_engine",
     "operation_names",
     "parents_of",

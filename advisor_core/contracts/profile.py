@@ -67,7 +67,8 @@ class Profile:
     sets. ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
-    maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
+    maps the hash of a communication group, as the tables name it, to its global ranks, ``group_names`` to the name that
+    the framework gave it (``tp``, ``dp_cp``), where it gave one. ``selected_step``: the only
     step the user wants to see. ``left_out_step``: the first step, where another rank of the job tells that it warms
     up. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
     """
@@ -88,6 +89,7 @@ class Profile:
     world_size: int | None = None
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    group_names: Mapping[str, str] = field(default_factory=dict)
     selected_step: int | None = None
     left_out_step: int | None = None
     role: str = ""

@@ -468,11 +468,11 @@ CORE_COUNTERS = _schema(
 COUNTERS = _schema(
     "counters",
     "rates of the memory, the caches and the links of a device, sampled over time (trace_view.json: HBM, DDR, LLC, "
-    "HCCS, PCIe; tables of these names)",
+    "HCCS, PCIe, QoS; tables of these names)",
     [
-        ("part", "text", "", "HBM, DDR, LLC, HCCS or PCIe", "部件"),
+        ("part", "text", "", "HBM, DDR, LLC, HCCS, PCIe or QoS", "部件"),
         ("channel", "text", "", "the one of several of its kind, '' where there is one", "通道"),
-        ("counter", "text", "", "read, write, receive, transmit, or one of these with what it is of", "计数器"),
+        ("counter", "text", "", "read, write, receive, transmit, moved, or one of these with what it is of", "计数器"),
         ("unit", "text", "", "B/s, ratio or ns", "单位"),
         ("time_ns", "int", "ns", "end of the interval that was sampled", "时间"),
         ("value", "float", "", "mean over the interval, in the unit", "值"),

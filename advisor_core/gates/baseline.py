@@ -13,6 +13,9 @@ from advisor_core.result.finding import Severity, at_least
 from advisor_core.result.run import UNANSWERED, RunResult
 from advisor_core.text.base import Model, Scalar
 
+KEPT = 30
+"""Earlier runs that a file keeps, the newest; our choice."""
+
 
 class BaselineError(ValueError):
     """A file is no baseline; the message names it and says what is wrong."""
@@ -52,10 +55,18 @@ class Recorded(Model):
     versions: dict[str, str] = Field(default_factory=dict)
 
 
+class Earlier(Model):
+    """The mean step of a run that is kept beside: as in `Baseline`."""
+
+    step_ns: int
+    ledger_ns: dict[str, int]
+
+
 class Baseline(Model):
     """``step_ns``: mean step over all ranks, ``None`` where no step was recorded; ``ledger_ns``: ledger path to its ns
     of that step; ``steps_ns``: the steps that it is the mean of, each the mean over the ranks. ``judged``: ids of the
-    rules that had an answer, with blanks between them. Files of earlier versions lack the last three."""
+    rules that had an answer, with blanks between them. ``history``: further runs of which the same was recorded, the
+    newest last. Files of earlier versions lack the last four."""
 
     tool: str
     step_ns: int | None
@@ -64,6 +75,12 @@ class Baseline(Model):
     steps_ns: list[int] = Field(default_factory=list)
     recorded: Recorded | None = None
     judged: str = ""
+    history: list[Earlier] = Field(default_factory=list)
+
+    def runs(self) -> list[Earlier]:
+        """All runs that were kept, this one last."""
+        own = [] if self.step_ns is None else [Earlier(step_ns=self.step_ns, ledger_ns=self.ledger_ns)]
+        return [*self.history, *own]
 
     def knows(self, fingerprint: str, severity: Severity, today: date) -> bool:
         """Whether a finding is accepted still: it is listed with this severity or a higher one, and has not expired."""
@@ -74,8 +91,8 @@ class Baseline(Model):
 
 
 def baseline_of(result: RunResult, earlier: Baseline | None = None, steps_ns: Sequence[int] = ()) -> Baseline:
-    """The baseline that accepts a result as it is. Reasons and expiry come from ``earlier``, by fingerprint;
-    ``steps_ns``: as of `Baseline`."""
+    """The baseline that accepts a result as it is. Reasons and expiry come from ``earlier``, by fingerprint; its
+    history, too, where the same was recorded on the same devices. ``steps_ns``: as of `Baseline`."""
     kept = {known.fingerprint: known for known in earlier.findings} if earlier else {}
     mean = None if result.profile.apart else next(iter(result.mean_steps), None)
     findings = []
@@ -94,15 +111,36 @@ def baseline_of(result: RunResult, earlier: Baseline | None = None, steps_ns: Se
                 expires=before.expires if before else None,
             )
         )
+    recorded = _recorded(result)
+    alike = earlier is not None and earlier.recorded is not None and _alike(earlier.recorded, recorded)
     return Baseline(
         tool=f"{result.tool.name} {result.tool.version}",
         step_ns=mean.wall_ns if mean else None,
         ledger_ns=dict(sorted(mean.entries.items())) if mean else {},
         findings=findings,
         steps_ns=list(steps_ns),
-        recorded=_recorded(result),
+        recorded=recorded,
         judged=" ".join(sorted(_judged(result))),
+        history=earlier.history if earlier is not None and alike else [],
     )
+
+
+def with_run(earlier: Baseline, result: RunResult) -> Baseline:
+    """The same baseline with one more run in its history. Raises `BaselineError` for a run without a mean step, or one
+    of which something else was recorded."""
+    now = baseline_of(result)
+    if now.step_ns is None:
+        raise BaselineError("the run has no mean step that could be kept")
+    if earlier.recorded is None or now.recorded is None or not _alike(earlier.recorded, now.recorded):
+        raise BaselineError("the run was recorded otherwise than the baseline, or on other devices")
+    run = Earlier(step_ns=now.step_ns, ledger_ns=now.ledger_ns)
+    return earlier.model_copy(update={"history": [*earlier.history, run][-KEPT:]})
+
+
+def _alike(one: Recorded, other: Recorded) -> bool:
+    """Whether the steps of two runs can differ by chance alone: what they ran on and what was recorded is the same."""
+    changing = {"versions"}
+    return one.model_dump(exclude=changing) == other.model_dump(exclude=changing)
 
 
 def _recorded(result: RunResult) -> Recorded:

@@ -40,7 +40,9 @@ class Vocabulary:
     matrix products, ``softmax``: of softmaxes. ``fp32_kernels``, ``tf32_kernels``: names of kernels that compute
     products and convolutions in FP32, and of those that shorten it to TF32. ``prefill_mark``, ``decode_mark``: marks of
     engines around a pass that computes new sequences, or the next token of running ones; the mark of a pass that does
-    both is both. ``forward_mark``: marks of engines around the forward pass of the model within such a pass.
+    both is both. ``pass_size``: what such a mark tells of the size of its pass, by its groups: sequences (``context``,
+    ``generation``) and tokens (``context_tokens``, ``generation_tokens``) of each kind, or of all (``batch``,
+    ``batch_tokens``). ``forward_mark``: marks of engines around the forward pass of the model within such a pass.
     ``decode_rows``: a matrix product with at most this many rows on the
     activation side carries single tokens, or short sequences. ``graph_siblings``: a call that launches more kernels
     than this replays a graph. ``memory_totals``: components of ``memory_record`` that tell what the framework
@@ -82,6 +84,7 @@ class Vocabulary:
     tf32_kernels: Pattern = NOTHING
     prefill_mark: Pattern = NOTHING
     decode_mark: Pattern = NOTHING
+    pass_size: Pattern = NOTHING
     forward_mark: Pattern = NOTHING
     decode_rows: int = 0
     graph_siblings: int = 0

@@ -22,6 +22,7 @@ from advisors.communication import (
     pipeline,
     ports,
     retransmission,
+    single_calls,
     small_calls,
     transmit,
 )
@@ -33,6 +34,7 @@ ADVISORS = (
     after_sync.after_sync,
     launch_gaps.launch_gaps,
     outliers.outliers,
+    single_calls.slow_for_size,
     small_calls.small_calls,
     all_reduce.all_reduce,
     links.links,

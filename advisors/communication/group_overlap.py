@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import PROFILE, Facts, aggregated, collective_calls, steps, union, work
+from advisor_core.api.facts import (
+    PROFILE,
+    Facts,
+    Profile,
+    aggregated,
+    collective_calls,
+    name_of_group,
+    steps,
+    union,
+    work,
+)
 from advisor_core.api.renderers import Cell, View
 from advisors.communication.calls import calls_in_steps
 from advisors.measuring import step_count
@@ -59,7 +67,7 @@ def group_overlap(facts: Facts) -> list[View]:
             str(row.group),
             row.ranks or None,
             int(row.members) if row.members > 0 else None,
-            _dimension(int(row.members), profile.parallel),
+            _kind(str(row.group), int(row.members), profile),
             row.operations,
             row.calls / count,
             row.took / count,
@@ -73,10 +81,13 @@ def group_overlap(facts: Facts) -> list[View]:
     return [rank_table("group-overlap", title, profile.rank, _COLUMNS, rows)]
 
 
-def _dimension(members: int, parallel: Mapping[str, int]) -> str | None:
-    """The only dimension of the layout that has this size; a guess, as a group can join several dimensions."""
-    alike = [name for name, size in parallel.items() if size == members and size > 1]
-    return alike[0] if len(alike) == 1 else None
+def _kind(group: str, members: int, profile: Profile) -> Cell:
+    """The name that the framework gave a group; else the only dimension of the layout that has its size, which is a
+    guess, as a group can join several dimensions."""
+    if (name := name_of_group(group, profile)) is not None:
+        return name
+    alike = [name for name, size in profile.parallel.items() if size == members and size > 1]
+    return message("communication.group.by_size", name=alike[0]) if len(alike) == 1 else None
 
 
 DRAWINGS: tuple[Drawing, ...] = (group_overlap,)

@@ -25,6 +25,7 @@ from advisors.host_dispatch import (
     logging,
     next_layers,
     operators,
+    pass_sizes,
     pauses,
     queue_mode,
     replayed_steps,
@@ -60,4 +61,5 @@ ADVISORS = (
     tiling.tiling,
     queue_mode.queue_mode,
     capture.capture,
+    pass_sizes.held_up,
 )

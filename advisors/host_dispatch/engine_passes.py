@@ -87,7 +87,7 @@ def engine_passes(facts: Facts) -> pd.DataFrame:
     ``_device`` the time of the kernels that it launches, ns. Where the forward pass is not told, ``before`` is the
     whole pass; ``between`` is -1 of the last pass of a thread."""
     events, words = facts[HOST_EVENTS], facts[PROFILE].vocabulary
-    marks = _passes(events, words)
+    marks = marked_passes(events, words)
     if marks.empty:
         return pd.DataFrame({"kind": [], "told": []})
     launched = _Launched.of(facts, events)
@@ -116,13 +116,11 @@ def engine_passes(facts: Facts) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("start_ns", kind="stable", ignore_index=True)
 
 
-def _passes(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
-    """The outermost marks of passes with their ``kind``, in order of start."""
+def marked_passes(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
+    """The outermost marks of passes with their ``kind`` (prefill, decode or mixed), in order of start."""
     is_mark = events["category"].isin(MARKS[:2]).to_numpy()
     prefill, decode = (is_mark & matching(events["name"], each) for each in (words.prefill_mark, words.decode_mark))
     marks = events[prefill | decode]
-    if marks.empty:
-        return marks
     both = prefill[prefill | decode] & decode[prefill | decode]
     kind = np.where(both, "mixed", np.where(prefill[prefill | decode], "prefill", "decode"))
     starts = marks["start_ns"].to_numpy()

@@ -18,7 +18,8 @@ from advisor_core.api.facts import (
 )
 from advisors.step_kernels import StepKernels
 
-_FORWARD = re.compile(r"^(?!.*(backprop|depthwise|transpose|deconv)).*conv", re.I)
+FORWARD_TYPE = re.compile(r"^(?!.*(backprop|depthwise|transpose|deconv)).*conv", re.I)
+"""Types of convolutions of the forward pass with one group."""
 
 _SPATIAL = {
     "NCHW": slice(2, None), "NCDHW": slice(2, None), "NHWC": slice(1, -1), "NDHWC": slice(1, -1),
@@ -128,7 +129,7 @@ def convolutions(own: StepKernels) -> pd.DataFrame:
     ``operator``, ``input_shapes``, ``dtype``, ``window``, ``positions``, ``inputs``, ``outputs``, ``flops``, ``bytes``,
     ``kernels`` and ``total_ns`` per step, ``mean_ns``."""
     frame = own.frame
-    mine = frame[(frame["operator_class"] == "convolution") & frame["type"].astype(str).str.match(_FORWARD)]
+    mine = frame[(frame["operator_class"] == "convolution") & frame["type"].astype(str).str.match(FORWARD_TYPE)]
     rows = []
     for signature, rest in mine.groupby("signature", sort=True):  # distinct convolutions
         first = rest.iloc[0]

@@ -49,8 +49,8 @@ class Divided:
     needs=(step_kernels, matrix_products, chip, collective_calls, kernel_nodes),
     wants=(launches, HOST_EVENTS),
     columns=(
-        Column("ranks", "int", "count", "ranks of the group that reduces the results; 0: not known", zh="rank 数"),
-        Column("good_ranks", "int", "count", "the size that suits these products; 0: not known", zh="合适的 TP 大小"),
+        Column("ranks", "int", "count", "ranks of the group that reduces the results", nullable=True, zh="rank 数"),
+        Column("good_ranks", "int", "count", "the size that suits these products", nullable=True, zh="合适的 TP 大小"),
         Column("good_factor", "float", "ratio", "the size that suits these products, over today's", zh="与当前之比"),
         Column(
             "divided_axes", "text", "", "axes that are divided, as a reduction follows the product", zh="已切分的轴"
@@ -100,8 +100,8 @@ def tensor_parallel(facts: Facts, params: Params) -> Observations:
     sure, guessed = (table[table["is_guess"] == is_guess] for is_guess in (False, True))
     bad = table[_bad(table, Fraction(1))]
     row = {
-        "ranks": found.ranks,
-        "good_ranks": int(found.ranks * good),
+        "ranks": found.ranks or None,
+        "good_ranks": int(found.ranks * good) or None,
         "good_factor": float(good),
         "divided_axes": _axes(sure),
         "guessed": _axes(guessed),

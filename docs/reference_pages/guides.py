@@ -29,7 +29,8 @@ STATES = {
 
 
 class Item(BaseModel):
-    """What a source asks for. ``by``: what answers it; ``missing``: what does not, in one clause."""
+    """What a source asks for. ``by``: what answers it; ``missing``: what does not, in one clause; ``closed``: why that
+    stays so, where it does."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,6 +38,7 @@ class Item(BaseModel):
     state: Literal["yes", "part", "no"]
     by: tuple[Sentence, ...] = ()
     missing: Sentence | None = None
+    closed: Sentence | None = None
 
     @model_validator(mode="after")
     def _state_has_its_reasons(self) -> Self:
@@ -44,6 +46,8 @@ class Item(BaseModel):
             raise ValueError(f"{self.asks}: the state {self.state} does not go with the answers {list(self.by)}")
         if (self.state == "yes") != (self.missing is None):
             raise ValueError(f"{self.asks}: say what is missing unless the state is yes")
+        if self.closed is not None and self.missing is None:
+            raise ValueError(f"{self.asks}: nothing is missing that could stay so")
         if len(set(self.by)) < len(self.by):
             raise ValueError(f"{self.asks}: an answer is named twice")
         return self
@@ -93,6 +97,8 @@ def guides_page(catalogue: Catalogue) -> str:
         "the cores of the chip), a line is judged by simulated ones and the cases of its rules.",
         "## Counts",
         table(("State", "Means"), STATES.items()),
+        "*Closed* says why what is missing stays so: no export has it, no public source says what it means, or it is "
+        "left out on purpose. What is missing without such a reason is still to be built.",
         _counts((*found.guides, *found.checks)),
         "## Guides",
         *chain.from_iterable(_source(source, found.views, catalogue) for source in found.guides),
@@ -130,12 +136,16 @@ def _source(source: Source, views: Mapping[str, str], catalogue: Catalogue) -> t
                     item.asks,
                     item.state,
                     ", ".join(answer_link(name, views, catalogue) for name in item.by),
-                    item.missing or "",
+                    _missing(item),
                 )
                 for item in source.items
             ),
         ),
     )
+
+
+def _missing(item: Item) -> str:
+    return f"{item.missing or ''}{f'. *Closed*: {item.closed}' if item.closed else ''}"
 
 
 def answer_link(name: str, views: Mapping[str, str], catalogue: Catalogue) -> str:

@@ -54,6 +54,18 @@ def test_what_was_accepted_passes_and_what_is_new_fails(profile: Path, report: P
     assert stricter.exit_code == 1 and "'idle > 0.01 %' holds" in stricter.output and "new low" not in stricter.output
 
 
+def test_runs_are_added_to_a_history_and_what_is_accepted_stays(report: Path, tmp_path: Path) -> None:
+    baseline, result = tmp_path / "baseline.yaml", report / "report.json"
+    write = ["baseline", "write", str(result), str(baseline)]
+    first = CliRunner().invoke(cli, [*write, "--history"])
+    assert first.exit_code == 2 and "without --history" in first.output
+    assert CliRunner().invoke(cli, write).exit_code == 0
+    accepted = baseline.read_text(encoding="utf-8").partition("\nhistory:")[0]
+    outputs = [CliRunner().invoke(cli, [*write, "--history"]).output for _ in range(2)]
+    assert [output.rpartition(" ")[2].strip() for output in outputs] == ["2", "3"]
+    assert baseline.read_text(encoding="utf-8").partition("\nhistory:")[0] == accepted
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -69,6 +69,13 @@ def test_the_drawings_are_those_of_reports(page: ModuleType) -> None:
     assert set(page.read_guides().views) <= drawn
 
 
+def test_what_is_missing_says_whether_it_stays_so(page: ModuleType) -> None:
+    found = page.read_guides()
+    items = [item for source in (*found.guides, *found.checks) for item in source.items if item.closed]
+    text = page.guides_page.__globals__["_missing"](items[0])
+    assert text == f"{items[0].missing}. *Closed*: {items[0].closed}"
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -79,6 +86,8 @@ def test_the_drawings_are_those_of_reports(page: ModuleType) -> None:
         {"by": []},
         {"by": ["HD001", "HD001"]},
         {"missing": None},
+        {"state": "yes", "missing": None, "closed": "no export has it"},
+        {"closed": ""},
         {"missing": " "},
         {"asks": ""},
         {"advice": "none"},

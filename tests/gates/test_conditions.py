@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.contracts.ledger_paths import LedgerPaths
-from advisor_core.gates.baseline import Accepted, BaselineError, baseline_of, baseline_text, read_baseline
+from advisor_core.gates.baseline import (
+    Accepted,
+    Baseline,
+    BaselineError,
+    baseline_of,
+    baseline_text,
+    read_baseline,
+    with_run,
+)
 from advisor_core.gates.condition import GateError, UndecidableError, parse_gate
 from advisor_core.result.run import RunResult
 from tests import report_fixtures
@@ -68,6 +76,52 @@ def test_against_the_baseline(percent: int, allowed: int) -> None:
         assert holds(f"step_time > baseline + {allowed} %", after, accepted=before) is (percent > allowed)
     if percent != -allowed:
         assert holds(f"step_time < baseline - {allowed} %", after, accepted=before) is (percent < -allowed)
+
+
+def kept(*percents: int) -> Baseline:
+    """A baseline, and further runs that take so many percent longer."""
+    baseline = baseline_of(training())
+    for percent in percents:
+        baseline = with_run(baseline, slower(training(), percent))
+    return baseline
+
+
+@pytest.mark.parametrize(
+    ("text", "percent", "met"),
+    [
+        # Runs of 0, 1, 2, 3 and 4 %: 2 at the median, 1 apart at the median; 3.5 x 1.4826 is 5.2.
+        ("step_time > history", 7, False),
+        ("step_time > history", 8, True),
+        ("idle > history", 8, True),
+        ("step_time > history + 3 %", 10, False),
+        ("step_time > history + 3 %", 11, True),
+        ("step_time < history", -3, False),
+        ("step_time < history", -4, True),
+    ],
+)
+def test_against_earlier_runs(text: str, percent: int, met: bool) -> None:
+    gate = parse_gate(text, PATHS, True)
+    assert bool(gate.met(slower(training(), percent), kept(1, 2, 3, 4), TODAY)) is met
+
+
+def test_few_runs_are_no_history() -> None:
+    with pytest.raises(UndecidableError, match="4 runs"):
+        parse_gate("step_time > history", PATHS, True).met(training(), kept(1, 2, 3), TODAY)
+    with pytest.raises(GateError, match="needs --baseline"):
+        parse_gate("step_time > history", PATHS, False)
+    with pytest.raises(GateError, match="nor a path"):
+        parse_gate("idel > history", PATHS, True)
+
+
+def test_a_history_has_runs_of_which_the_same_was_recorded() -> None:
+    result = training()
+    other = result.model_copy(update={"profile": result.profile.model_copy(update={"world_size": 64})})
+    with pytest.raises(BaselineError, match="recorded otherwise"):
+        with_run(baseline_of(result), other)
+    assert len(kept(*range(50)).history) == 30
+    again = baseline_of(slower(result, 5), kept(1, 2))
+    assert len(again.runs()) == 3 and again.runs()[-1].step_ns == slower(result, 5).mean_steps[0].wall_ns
+    assert baseline_of(other, kept(1, 2)).history == []
 
 
 def test_what_is_accepted_is_not_new() -> None:

@@ -48,6 +48,7 @@ def test_counters_of_a_trace(trace: Callable[..., tuple[Trace, list[Diagnostic],
         counter("PCIe_post", "10", Rx=3, Tx=4),
         counter("PCIe_nonpost_latency", "10", Rx=0, Tx=1.5),
         counter("QoS OTHERS", "10", value=7),
+        counter("Aicore Voltage", "10", value=900),
         counter(["HBM"], "10", **{"Read(MB/s)": 1}),
         counter("HBM 0/Read", "12", **{"Read(MB/s)": -1}),
         counter("HBM 0/Read", "12", **{"Read(MB/s)": "much"}),
@@ -67,6 +68,7 @@ def test_counters_of_a_trace(trace: Callable[..., tuple[Trace, list[Diagnostic],
         "PCIe  receive posted B/s": [3 * MIB],
         "PCIe  transmit posted B/s": [4 * MIB],
         "PCIe  latency non-posted ns": [1500],
+        "QoS OTHERS moved B/s": [7 * MIB],
     }
     assert frame["time_ns"].is_monotonic_increasing
     assert "4" in said[0].message.en and "HBM" in said[0].message.en

@@ -47,6 +47,7 @@ def test_everything_recorded() -> None:
     assert read.variables == {"ASCEND_LAUNCH_BLOCKING": "", "HCCL_ALGO": ""}
     assert read.world_size == 4 and read.parallel == {"tp": 1, "pp": 2}
     assert read.groups == {"5862276093215481612": (0, 1, 2, 3)}
+    assert read.group_names == {"5862276093215481612": "default_group"}
 
 
 def test_nothing_recorded() -> None:

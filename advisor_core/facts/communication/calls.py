@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.vocabulary import Vocabulary
+
+_T = TypeVar("_T")
 
 _LEAVES = {
     "transmit_ns": "communication/transmit",
@@ -215,10 +218,21 @@ def _ranks(calls: pd.DataFrame, profile: Profile) -> pd.Series:
 
 def members_of_group(group: str, profile: Profile) -> Sequence[int] | None:
     """The ranks of a group that is known by its name or, where no other has the same, by the end of it."""
-    if group in profile.groups:
-        return profile.groups[group]
-    groups = [ranks for key, ranks in profile.groups.items() if group and key.endswith(group)]
-    return groups[0] if len(groups) == 1 else None
+    return _of_group(group, profile.groups)
+
+
+def name_of_group(group: str, profile: Profile) -> str | None:
+    """The name that the framework gave a group, which is known as `members_of_group` says; ``None`` where none is
+    recorded."""
+    # One that is known by its whole name and was given none is no other with the same end.
+    return profile.group_names.get(group) if group in profile.groups else _of_group(group, profile.group_names)
+
+
+def _of_group(group: str, recorded: Mapping[str, _T]) -> _T | None:
+    if group in recorded:
+        return recorded[group]
+    ending = [value for key, value in recorded.items() if group and key.endswith(group)]
+    return ending[0] if len(ending) == 1 else None
 
 
 def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) -> np.ndarray:

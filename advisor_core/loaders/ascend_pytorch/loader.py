@@ -154,6 +154,7 @@ class _Loading:
             world_size=recorded.world_size,
             parallel=recorded.parallel,
             groups=recorded.groups,
+            group_names=recorded.group_names,
             setting_files=({"profiler": info_name} if info else {})
             | ({"variables": variables_file} if recorded.variables else {}),
             coarse=self._source.coarse,

@@ -35,6 +35,7 @@ class Settings:
     world_size: int | None = None
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    group_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def info_file(directory: Path) -> Path | None:
@@ -85,6 +86,7 @@ def read_settings(info: Mapping[str, Any], metadata: Mapping[str, Any]) -> Setti
         world_size=_whole(arguments.get("world_size")),
         parallel=parallel,
         groups=_groups(_section(metadata, "parallel_group_info")),
+        group_names=_group_names(_section(metadata, "parallel_group_info")),
     )
 
 
@@ -119,6 +121,11 @@ def _groups(info: Mapping[str, Any]) -> dict[str, Sequence[int]]:
         if isinstance(ranks, list) and all(_whole(rank) is not None for rank in ranks):
             groups[str(group_hash(key))] = tuple(rank for item in ranks if (rank := _whole(item)) is not None)
     return groups
+
+
+def _group_names(info: Mapping[str, Any]) -> dict[str, str]:
+    named = {key: group.get("group_name") for key, group in info.items() if isinstance(group, dict)}
+    return {str(group_hash(key)): name for key, name in named.items() if isinstance(name, str) and name}
 
 
 def _peek(path: Path) -> Mapping[str, Any]:

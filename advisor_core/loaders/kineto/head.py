@@ -103,6 +103,7 @@ class Recorded:
     rank: int | None
     world_size: int | None
     groups: Mapping[str, Sequence[int]]
+    group_names: Mapping[str, str]
     profiler: Mapping[str, Scalar]
     versions: Mapping[str, str]
     chips: Mapping[int, Mapping[str, Scalar]]
@@ -126,6 +127,7 @@ def recorded(members: Mapping[str, Any]) -> Recorded:
         rank=_whole(job.get("rank")),
         world_size=_whole(job.get("world_size")),
         groups=_groups(job.get("pg_config")),
+        group_names=_group_names(job.get("pg_config")),
         profiler={name: bool(members[name]) for name in _OPTIONS if isinstance(members.get(name), (bool, int))},
         versions=versions,
         chips=_chips(members.get("deviceProperties")),
@@ -165,6 +167,17 @@ def _groups(config: Any) -> dict[str, Sequence[int]]:
         if isinstance(ranks, list) and ranks and all(_whole(rank) is not None for rank in ranks) and name is not None:
             groups[str(name)] = tuple(int(rank) for rank in ranks)
     return groups
+
+
+def _group_names(config: Any) -> dict[str, str]:
+    """What a framework called its groups; PyTorch writes ``undefined`` for one that has no name."""
+    named = {
+        group["pg_name"]: group.get("pg_desc")
+        for group in (config if isinstance(config, list) else ())
+        if isinstance(group, dict) and isinstance(group.get("pg_name"), (str, int))
+    }
+    known = {str(key): name for key, name in named.items() if isinstance(name, str)}
+    return {key: name for key, name in known.items() if name not in ("", "undefined")}
 
 
 def _version(value: Any) -> str:

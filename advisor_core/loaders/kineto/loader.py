@@ -123,6 +123,7 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
         maker=maker(chip, around.versions, trace.frames.get("host_events")),
         world_size=around.world_size,
         groups=around.groups,
+        group_names=around.group_names,
         setting_files={"profiler": problems.file} if around.profiler else {},
     )
 

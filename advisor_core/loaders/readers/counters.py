@@ -1,8 +1,7 @@
 """The names of counters in a trace, and their meaning: rates of memory, caches and links, sampled over time.
 
 The exporter counts in MiB where it writes MB: it multiplies by 1024 * 1024 when it writes a database of bytes
-(docs/sources.md#sampled-counters). Counters that are levels without a unit (Acc PMU, Stars Soc Info), or shares of an
-unknown whole (QoS), are not read.
+(docs/sources.md#sampled-counters). Counters that are levels without a unit (Acc PMU, Stars Soc Info) are not read.
 """
 
 from __future__ import annotations
@@ -40,9 +39,10 @@ _LINKS: Final = {"Rx": "receive", "Tx": "transmit"}
 _PCIE: Final = {"PCIe_post": "posted", "PCIe_nonpost": "non-posted", "PCIe_cpl": "completions"}
 _LATENCY: Final = "PCIe_nonpost_latency"
 _MEMORY: Final = re.compile(r"HBM (\d{1,3})/(Read|Write)")
+_GROUPS: Final = re.compile(r"QoS (\w{1,30})")
 _CACHE: Final = re.compile(r"LLC (\d{1,3}) (Read|Write)/(Throughput|Hit Rate)")
 
-ARGUMENTS: Final = ("Read(MB/s)", "Write(MB/s)", "Throughput(MB/s)", "Hit Rate(%)", "Rx", "Tx")
+ARGUMENTS: Final = ("Read(MB/s)", "Write(MB/s)", "Throughput(MB/s)", "Hit Rate(%)", "Rx", "Tx", "value")
 """The arguments of events that hold values of counters."""
 
 
@@ -57,6 +57,8 @@ def sampled(event: str) -> Mapping[str, Sampled]:
         return {"Tx": Sampled("PCIe", "", "latency non-posted", "ns", _US)}
     if found := _MEMORY.fullmatch(event):
         return {f"{found[2]}(MB/s)": Sampled("HBM", found[1], found[2].lower(), "B/s", MIB)}
+    if found := _GROUPS.fullmatch(event):
+        return {"value": Sampled("QoS", found[1], "moved", "B/s", MIB)}
     if found := _CACHE.fullmatch(event):
         if found[3] == "Throughput":
             return {"Throughput(MB/s)": Sampled("LLC", found[1], found[2].lower(), "B/s", MIB)}

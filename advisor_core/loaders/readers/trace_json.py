@@ -69,6 +69,7 @@ class _Args(msgspec.Struct, gc=False):
     read: Any = msgspec.field(name="Read(MB/s)", default=None)
     write: Any = msgspec.field(name="Write(MB/s)", default=None)
     throughput: Any = msgspec.field(name="Throughput(MB/s)", default=None)
+    value: Any = None
     hit_rate: Any = msgspec.field(name="Hit Rate(%)", default=None)
     rx: Any = msgspec.field(name="Rx", default=None)
     tx: Any = msgspec.field(name="Tx", default=None)
@@ -105,9 +106,9 @@ read."""
 _GET: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(name) for name in (*_INTS, *_TEXTS) if name != "category"
 }
+_RATES: Final = ("read", "write", "throughput", "hit_rate", "rx", "tx", "value")
 _COUNTED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    argument: attrgetter(name)
-    for argument, name in zip(counters.ARGUMENTS, ("read", "write", "throughput", "hit_rate", "rx", "tx"), strict=True)
+    argument: attrgetter(name) for argument, name in zip(counters.ARGUMENTS, _RATES, strict=True)
 }
 _ph, _name, _cat, _pid, _tid, _ts, _dur, _id = map(attrgetter, ("ph", "name", "cat", "pid", "tid", "ts", "dur", "id"))
 
@@ -533,7 +534,7 @@ _LANE_NAMES: Final = {
     "flows": "flow",
     "overlap": "Overlap Analysis",
     "frequency": _FREQUENCY,
-    "counters": "HBM, LLC, HCCS, PCIe",
+    "counters": "HBM, LLC, HCCS, PCIe, QoS",
 }
 
 

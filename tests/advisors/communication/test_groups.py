@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from advisor_core.api.renderers import TableView
@@ -40,7 +42,24 @@ def test_what_runs_beside_computing_is_told_by_group() -> None:
     assert isinstance(view, TableView)
     heads = [column.label.en for column in view.data.columns]
     wide, narrow = (dict(zip(heads, row, strict=True)) for row in view.data.rows)
-    assert (wide["Ranks"], wide["Parallelism, by its size"], wide["Operations"]) == ("0,1,2,3", "dp", "allReduce")
+    assert (wide["Ranks"], wide["Operations"]) == ("0,1,2,3", "allReduce")
+    assert getattr(wide["Parallelism"], "en", None) == "dp, guessed by its size"
     assert (wide["Time in it"], wide["Beside computing"], wide["Not covered"]) == (400e3, 0.5, 200e3)
-    assert (narrow["Ranks"], narrow["Parallelism, by its size"]) == ("0,1", None)
+    assert (narrow["Ranks"], narrow["Parallelism"]) == ("0,1", None)
     assert (narrow["Calls"], narrow["Beside computing"], narrow["Not covered"]) == (1, 0, 100e3)
+
+
+def test_a_group_has_the_name_that_the_framework_gave_it() -> None:
+    """Two dimensions of one size look the same; a group is known by the end of its hash, too."""
+    assert _parallelism(groups={}, group_names={"5862276093215481100": "dp_cp", "5862276093215481101": "pp"}) == "dp_cp"
+    # A group that is known and has no name is not another one with the same end.
+    assert _parallelism(groups={"100": (0, 1)}, group_names={"5862276093215481100": "dp_cp"}) is None
+
+
+def _parallelism(**about: Any) -> object:
+    scene = Scene().step(1, 0, 1000).kernel(0, 300).collective(100, 400)
+    store = scene.store(parallel={"dp": 2, "pp": 2}, **about)
+    (view,) = group_overlap.draw(store.view(group_overlap.needs, group_overlap.wants))
+    assert isinstance(view, TableView)
+    heads = [column.label.en for column in view.data.columns]
+    return dict(zip(heads, view.data.rows[0], strict=True)).get("Parallelism")

@@ -121,7 +121,10 @@ def test_collectives_with_metadata(tmp_path: Path) -> None:
         "rank": 1,
         "world_size": 4,
         "nccl_version": "2.17.1",
-        "pg_config": [{"pg_name": "0", "ranks": [0, 1, 2, 3]}, {"pg_name": "10", "ranks": [1, 3]}],
+        "pg_config": [
+            {"pg_name": "0", "pg_desc": "undefined", "ranks": [0, 1, 2, 3]},
+            {"pg_name": "10", "pg_desc": "TENSOR_MODEL_PARALLEL_GROUP", "ranks": [1, 3]},
+        ],
     }
     asked = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": "Float"}
     group = {"Group size": 4, "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3]"}
@@ -134,6 +137,7 @@ def test_collectives_with_metadata(tmp_path: Path) -> None:
     profile = made.load(tmp_path)
     assert (profile.rank, profile.world_size) == (1, 4) and profile.versions == {"nccl": "2.17.1"}
     assert profile.groups == {"0": (0, 1, 2, 3), "10": (1, 3)}
+    assert profile.group_names == {"10": "TENSOR_MODEL_PARALLEL_GROUP"}
     assert column(profile, "kernels", "core") == ["COMMUNICATION"] * 2
     found = profile.tables["collectives"].frame
     assert found["operation"].tolist() == ["allReduce", "allGather"]
