@@ -14,7 +14,8 @@ from advisors.fusion.adapters import BESIDE, adapters
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
-from advisors.fusion.search import Kernels, search
+from advisors.fusion.search import search
+from advisors.fusion.sequence import Kernels
 from advisors.fusion.tensors import Tensors, tensors_of, traffic
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -98,7 +99,8 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
     described = kernels.frame[DESCRIBED].iloc[kernels.firsts[distinct]].to_dict("records")
     tensors = {signature: tensors_of(row) for signature, row in zip(distinct.tolist(), described, strict=True)}
     operations = vocabulary()
-    types = part["type"].astype(object).to_numpy()
+    type_code, known_types = pd.factorize(part["type"].astype(object))
+    types = known_types.to_numpy()[type_code]
     described_by_key: dict[tuple[str, bool, bytes], tuple[int, str, str, int]] = {}
     descriptions = []
     for computation, first, last in zip(computation_of, starts, ends, strict=True):
@@ -107,14 +109,12 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
             chain = [tensors[signature] for signature in signatures[first:last].tolist()]
             described_by_key[key] = _described(computation, types[first:last].tolist(), chain)
         descriptions.append(described_by_key[key])
-    operation = {name: operations.operation_of(name) for name in set(types.tolist())}
-    is_kept = np.array(
-        [
-            operation[operator_type] in computation_of[index].keeps
-            for operator_type, index in zip(types, chain_of, strict=True)
-        ],
-        dtype=np.bool_,
-    )
+    operation = [operations.operation_of(str(name)) for name in known_types]
+    keeps = {id(computation): computation.keeps for computation in computation_of}
+    row_of = {computation: row for row, computation in enumerate(keeps)}
+    kept = np.array([[name in own for name in operation] for own in keeps.values()], dtype=np.bool_)
+    rows = np.array([row_of[id(computation)] for computation in computation_of], dtype=np.int64)
+    is_kept = kept.reshape(len(keeps), len(operation))[rows[chain_of], type_code]
     copies = np.array([place for _, _, _, place in descriptions], dtype=np.int64)
     copied = np.where(copies >= 0, durations[starts + np.maximum(copies, 0)], 0) if len(chains) else lengths
     bandwidth = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)

@@ -115,26 +115,26 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
     behind_join = np.concatenate([[False], joins[:-1]]) & (is_norm | kinds.sum[own])
     of_gradient = is_norm & ~behind_join
     feeds = _feeds(nodes, kinds.cast[own] & ~kinds.number[own], own, of_gradient)
+    reads = of_gradient | feeds
     passes = is_norm | behind_join | kinds.number[own] | joins | feeds
     stretch = np.cumsum(~passes)
     norms = np.flatnonzero(of_gradient)
     found = []
-    for number in np.unique(stretch[norms]).tolist():
-        inside = norms[stretch[norms] == number]
+    stretches, first_norms = np.unique(stretch[norms], return_index=True)
+    ends = np.searchsorted(stretch, stretches, side="right").tolist()
+    for number, inside, end in zip(stretches.tolist(), np.split(norms, first_norms[1:]), ends, strict=True):
         gradients = int(kinds.tensors[own[inside]].sum())
         if gradients < LEAST_GRADIENTS:
             continue
-        first, last = int(inside[0]), int(inside[-1])
-        while last + 1 < len(own) and stretch[last + 1] == number:
-            last += 1
+        first, last = int(inside[0]), end - 1
         # A cast or a cleared buffer in front of the first norm serves it; numbers before that are of something else.
         first -= int(first > 0 and bool(passes[first - 1]) and stretch[first - 1] == number)
-        reading = first + np.flatnonzero((of_gradient | feeds)[first : last + 1])
+        reading = first + np.flatnonzero(reads[first : last + 1])
         keys = frozenset(key for kind in np.unique(own[reading]).tolist() for key in nodes[kind].read_keys)
         before = _scales(nodes, kinds, own, keys, range(first - 1, -1, -1), gradients)
         behind = _scales(nodes, kinds, own, keys, range(last + 1, len(own)), gradients)
         places = np.concatenate([before[::-1], np.arange(first, last + 1), behind])
-        roles = np.where((of_gradient | feeds)[places], NORM, NUMBER)
+        roles = np.where(reads[places], NORM, NUMBER)
         roles[np.isin(places, before) | np.isin(places, behind)] = SCALE
         found.append((places, roles, gradients))
     return found

@@ -7,7 +7,8 @@ the expert. Nothing else in a network repeats a few products with one size chang
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -62,6 +63,10 @@ class _Loop:
     places: Ints
     varying: Ints
 
+    def placed(self, start: int) -> _Loop:
+        """The same loop in a sequence that has so many more kernels in front."""
+        return replace(self, first=self.first + start, last=self.last + start, places=self.places + start)
+
 
 @fact("expert_loops", needs=(step_kernels, kernel_nodes))
 def expert_loops(facts: Facts) -> ExpertLoops:
@@ -76,15 +81,22 @@ def find_loops(kernels: StepKernels, nodes: KernelNodes) -> ExpertLoops:
     is_product = np.array([node.operation in PRODUCTS for node in nodes.nodes], dtype=np.bool_)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts]
     is_heavy = is_product | np.isin(classes, HEAVY)
+    types = kernels.frame["type"].cat.codes.to_numpy()
     found: list[_Loop] = []
-    for part in np.split(np.arange(len(signature)), np.flatnonzero(kernels.breaks)[1:]):
-        own = signature[part]
-        places = np.flatnonzero(is_heavy[own])
-        for loop in _repeats(sizes[own[places]], part[places]):
-            if _passes_on(loop, nodes.nodes, signature):
-                # What stands between two loops belongs to the first.
-                start = max(int(part[0]), found[-1].last if found else 0)
-                found.append(_with_edges(kernels, loop, start, int(part[-1]) + 1, part[places]))
+    known: dict[bytes, list[_Loop]] = {}  # most layers and steps are alike
+    begins = np.flatnonzero(kernels.breaks)[1:].tolist()
+    for begin, end in pairwise([0, *begins, len(signature)]):
+        own = signature[begin:end]
+        key = own.tobytes()
+        if key not in known:
+            places = np.flatnonzero(is_heavy[own])
+            known[key] = []
+            for loop in _repeats(sizes[own[places]], places):
+                if _passes_on(loop, nodes.nodes, own):
+                    # What stands between two loops belongs to the first.
+                    start = known[key][-1].last if known[key] else 0
+                    known[key].append(_with_edges(types[begin:end], loop, start, places))
+        found += [loop.placed(begin) for loop in known[key]]
     counts = np.array([loop.last - loop.first for loop in found], dtype=np.int64)
     members = np.concatenate([np.zeros(0, np.int64), *(np.arange(loop.first, loop.last) for loop in found)])
     return ExpertLoops(
@@ -178,14 +190,14 @@ def _readable(node: Node) -> set[Key]:
     return {*node.written_keys, *halves}
 
 
-def _with_edges(kernels: StepKernels, loop: _Loop, start: int, end: int, products: Ints) -> _Loop:
-    """With the kernels before the first expert and behind the last one that stand between the others as well."""
-    types = kernels.frame["type"].cat.codes.to_numpy()
+def _with_edges(types: npt.NDArray[np.generic], loop: _Loop, start: int, products: Ints) -> _Loop:
+    """With the kernels before the first expert, from ``start`` on, and behind the last one that stand between the
+    others as well."""
     between = types[loop.places[loop.products - 1] + 1 : loop.places[loop.products]]
     number = int(np.searchsorted(products, loop.first))
     start = max(start, int(products[number - 1]) + 1 if number else start)
     last = int(np.searchsorted(products, loop.last))
-    end = min(end, int(products[last]) if last < len(products) else end)
+    end = int(products[last]) if last < len(products) else len(types)
     before, behind = types[start : loop.first][::-1], types[loop.last : end]
     return _Loop(
         loop.first - _equal(before, between[::-1]),

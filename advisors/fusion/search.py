@@ -7,17 +7,16 @@ in its expression (copies made for a layout, casts, the gradient of a weight) ar
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from advisors.fusion.computations import Computation
-from advisors.fusion.dataflow import REACH, Key, Node, Window, fits
+from advisors.fusion.dataflow import Key, fits
 from advisors.fusion.expressions import Expression
-from advisors.fusion.match import ways
+from advisors.fusion.sequence import Kernels
+from advisors.fusion.surroundings import Match, Surroundings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,34 +34,6 @@ AROUND = 4 * BESIDE
 """So many kernels before a computation and behind it are compared before what it absorbed is taken for it again."""
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`. A computation
-    does not reach from one ``group`` into another; one that reaches across collectives stays in its ``part``, a stream
-    of a step. ``goes_on``: as of `StepKernels`; these belong to what the kernel before belongs to."""
-
-    signature: Ints
-    nodes: Sequence[Node]
-    backward: Bools
-    group: Ints
-    part: Ints
-    goes_on: Bools
-
-    def calls(self) -> Kernels:
-        """The first kernel of each call alone."""
-        first = ~self.goes_on
-        return Kernels(self.signature[first], self.nodes, self.backward[first], self.group[first], self.part[first],
-            self.goes_on[first])  # fmt: skip
-
-    def within(self, computation: Computation) -> Ints:
-        """The groups that the computation stays in, by number."""
-        return self.part if computation.across else self.group
-
-    def node(self, number: int) -> Node:
-        """The node of a kernel."""
-        return self.nodes[int(self.signature[number])]
-
-
 def search(
     kernels: Kernels, computations: Sequence[Computation], elsewhere: Ints | None = None
 ) -> list[tuple[Computation, Ints]]:
@@ -77,119 +48,97 @@ def search(
     if elsewhere is not None:
         barred[elsewhere] = True
     taken = barred.copy()
-    matches: list[tuple[Computation, set[int]]] = []
-    surroundings, absorbing = _Surroundings(kernels), _Absorbing(kernels, taken)
+    matches: list[Match] = []
+    surroundings, anchors = Surroundings(kernels, barred), _Anchors(kernels)
+    absorbing = _Absorbing(kernels, taken, surroundings)
     # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,
     # that is what it is, whatever the pass is taken to be.
     for in_its_pass in (True, False):
         first_new = len(matches)
         for computation in computations:
-            in_pass = (kernels.backward == computation.backward) == in_its_pass
             for form in computation.forms:
-                for anchor in _anchors(kernels, form, in_pass & ~taken):
-                    open_ways = (
-                        way for way in surroundings.ways(computation, form, anchor) if not barred[list(way)].any()
-                    )
-                    members = next(open_ways, None)
-                    if members is not None and not taken[list(members)].any():
-                        taken[list(members)] = True
-                        matches.append((computation, members))
+                places = anchors.of(form)
+                in_pass = (kernels.backward[places] == computation.backward) == in_its_pass
+                places = places[in_pass & ~taken[places]]
+                matches += [(computation, members) for members in surroundings.found(computation, form, places, taken)]
                 if computation.in_a_row > 1:
                     # What fits a form by chance, once or twice, leaves its kernels to the next one.
                     _drop_scattered(computation, matches, taken)
-        for computation, members in matches[first_new:]:
-            absorbing.absorb(computation, members)
-    return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in matches]
+        matches[first_new:] = absorbing.absorbed(matches[first_new:])
+    return matches
 
 
-def _drop_scattered(computation: Computation, matches: list[tuple[Computation, set[int]]], taken: Bools) -> None:
+def _drop_scattered(computation: Computation, matches: list[Match], taken: Bools) -> None:
     """Drop what was found of the computation where fewer than `in_a_row` of it follow one another."""
-    ordered = sorted((members for candidate, members in matches if candidate is computation), key=min)
-    runs: list[list[set[int]]] = []
+    ordered = sorted((members for candidate, members in matches if candidate is computation), key=lambda own: own[0])
+    runs: list[list[Ints]] = []
     for members in ordered:
-        follows = bool(runs) and min(members) == max(runs[-1][-1]) + 1
-        if follows and len(members) == max(members) - min(members) + 1:
+        follows = bool(runs) and members[0] == runs[-1][-1][-1] + 1
+        if follows and len(members) == members[-1] - members[0] + 1:
             runs[-1].append(members)
         else:
             runs.append([members])
     scattered = [members for run in runs if len(run) < computation.in_a_row for members in run]
+    if not scattered:
+        return
     for members in scattered:
-        taken[list(members)] = False
+        taken[members] = False
     dropped = {id(members) for members in scattered}
     matches[:] = [(candidate, members) for candidate, members in matches if id(members) not in dropped]
 
 
-def _anchors(kernels: Kernels, form: Expression, among: Bools) -> list[int]:
-    step = form.above_anchor()[0]
-    anchors = np.array([fits(step, node) for node in kernels.nodes], dtype=np.bool_)
-    places: list[int] = np.flatnonzero(anchors[kernels.signature] & among).tolist()
-    return places
-
-
-class _Surroundings:
-    """Remembers what was found in the same surroundings."""
+class _Anchors:
+    """Tells the kernels that can be the anchor of an expression."""
 
     def __init__(self, kernels: Kernels) -> None:
-        self._kernels = kernels
-        self._borders = {
-            across: _borders(kernels.part if across else kernels.group).tolist() for across in (False, True)
-        }
-        self._windows: dict[bytes, Window] = {}
-        self._found: dict[tuple[int, int, bytes], list[frozenset[int]]] = {}
+        self._nodes = kernels.nodes
+        self._order = np.argsort(kernels.signature, kind="stable")
+        self._ends = np.cumsum(np.bincount(kernels.signature, minlength=len(kernels.nodes)))
 
-    def ways(self, computation: Computation, form: Expression, anchor: int) -> Iterator[set[int]]:
-        """The kernels of the form of the computation around this anchor, for each way to read it, the nearest first."""
-        borders = self._borders[computation.across]
-        border = bisect_right(borders, anchor)
-        start = max(anchor - REACH, borders[border - 1])
-        end = min(anchor + REACH + 1, borders[border])
-        signatures = self._kernels.signature[start:end]
-        key = (id(form), anchor - start, signatures.tobytes())
-        if key not in self._found:
-            window = self._windows.get(key[2])
-            if window is None:
-                window = Window([self._kernels.nodes[signature] for signature in signatures.tolist()])
-                self._windows[key[2]] = window
-            self._found[key] = ways(window, form, anchor - start)
-        for members in self._found[key]:
-            found = {start + member for member in members}
-            if computation.across and len(set(self._kernels.group[list(found)].tolist())) == 1:
-                return
-            yield found
-
-
-def _borders(group: Ints) -> Ints:
-    return np.concatenate([[0], np.flatnonzero(np.diff(group)) + 1, [len(group)]])
+    def of(self, form: Expression) -> Ints:
+        """Their places, in order."""
+        step = form.above_anchor()[0]
+        fitting = [number for number, node in enumerate(self._nodes) if fits(step, node)]
+        places = [self._order[self._ends[number - 1] if number else 0 : self._ends[number]] for number in fitting]
+        return np.sort(np.concatenate(places)) if places else np.zeros(0, dtype=np.int64)
 
 
 class _Absorbing:
     """Adds to computations what serves them, and remembers what that was in the same surroundings."""
 
-    def __init__(self, kernels: Kernels, taken: Bools) -> None:
-        self._kernels, self._taken = kernels, taken
-        self._added: dict[tuple[int, bytes, bytes, bytes, bytes], Ints] = {}
+    def __init__(self, kernels: Kernels, taken: Bools, surroundings: Surroundings) -> None:
+        self._kernels, self._taken, self._surroundings = kernels, taken, surroundings
+        self._added: dict[tuple[int, bytes], Ints] = {}
 
-    def absorb(self, computation: Computation, members: set[int]) -> None:
-        """Add the kernels to ``members``, and mark them as taken."""
-        first, last = min(members), max(members)
-        start, end = max(first - AROUND, 0), last + 1 + AROUND
-        group = self._kernels.within(computation)
-        key = (
-            id(computation),
-            (np.array(sorted(members), dtype=np.int64) - start).tobytes(),
-            self._kernels.signature[start:end].tobytes(),
-            self._taken[start:end].tobytes(),
-            (group[start:end] == group[first]).tobytes(),
-        )
-        if key in self._added:
-            added = self._added[key] + start
-            members.update(added.tolist())
-            self._taken[added] = True
-            return
-        before = frozenset(members)
-        _absorb(self._kernels, computation, members, self._taken)
-        if start <= min(members) - BESIDE and max(members) + BESIDE < end:  # it depends on nothing further away
-            self._added[key] = np.array(sorted(members - before), dtype=np.int64) - start
+    def absorbed(self, matches: Sequence[Match]) -> list[Match]:
+        """The computations with these kernels, which are marked as taken."""
+        if not matches:
+            return []
+        starts, ends, numbers = self._surroundings.around(matches, AROUND)
+        found = []
+        for match, start, end, number in zip(matches, starts.tolist(), ends.tolist(), numbers.tolist(), strict=True):
+            key = number, self._taken[start:end].tobytes()
+            added = self._added.get(key)
+            if added is None:
+                added = self._absorb(match, start, end, key)
+            elif len(added):
+                self._taken[start + added] = True
+            if len(added):
+                members = np.concatenate((match[1], start + added))
+                members.sort()
+                match = match[0], members
+            found.append(match)
+        return found
+
+    def _absorb(self, match: Match, start: int, end: int, key: tuple[int, bytes]) -> Ints:
+        """What is added, counted from ``start``; remembered if it depends on nothing outside of ``[start, end)``."""
+        before = set(match[1].tolist())
+        members = set(before)
+        _absorb(self._kernels, match[0], members, self._taken)
+        added = np.array(sorted(members - before), dtype=np.int64) - start
+        if start <= min(members) - BESIDE and max(members) + BESIDE < end:
+            self._added[key] = added
+        return added
 
 
 def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken: Bools) -> None:

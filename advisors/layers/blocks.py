@@ -124,9 +124,10 @@ def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bo
     forward_ends = [run.last for run in runs if not run.backward]
     forward = products[~backward[products]]
     for start, end in pairwise([*forward_ends, int(outside[-1]) + 1]):
-        heads = forward[(forward > start) & (forward < end)]
-        if len(heads):
-            block[(outside > start) & (outside <= heads[-1])] = Block.HEAD
+        first_head, head_end = np.searchsorted(forward, start, side="right"), np.searchsorted(forward, end)
+        if head_end > first_head:
+            head = np.searchsorted(outside, [start, forward[head_end - 1]], side="right")
+            block[slice(*head)] = Block.HEAD
     backward_end = max((run.last for run in runs if run.backward), default=-1)
     if backward_end < 0:
         updates = outside[marks.optimizer[outside]]
@@ -159,8 +160,7 @@ def _told_by_kernels(
     placed |= passes == Pass.OPTIMIZER
     stretch = np.searchsorted(np.sort([run.first for run in runs]), outside)
     computed = np.full(len(outside), Block.OTHER, dtype=np.int64)
-    for number in np.unique(stretch).tolist():
-        rows = np.flatnonzero(stretch == number)
+    for rows in np.split(np.arange(len(outside)), np.flatnonzero(np.diff(stretch)) + 1):
         computed[rows] = _computed(marks.part(outside[rows]))
     return np.where(placed, block, computed).astype(np.int64)
 

@@ -77,8 +77,9 @@ class Repeat:
 
     def counts(self, marked: Bools) -> Ints:
         """Number of marked elements of each repetition."""
-        sums = np.concatenate([[0], np.cumsum(marked)])
-        return np.asarray(sums[self.ends] - sums[self.starts])
+        start = self.start
+        sums = np.concatenate([[0], np.cumsum(marked[start : self.end], dtype=np.int64)])
+        return np.asarray(sums[self.ends - start] - sums[self.starts - start])
 
     def every(self, marked: Bools) -> bool:
         """Whether every repetition has an element that is marked."""
@@ -245,7 +246,7 @@ def _common(values: Ints, unit: Ints, units: int) -> int:
     index = np.full(len(counts), -1)
     index[divisible] = np.arange(len(divisible))
     is_divisible = index[values] >= 0
-    occurrences = np.zeros((len(divisible), units), dtype=np.int32)
-    np.add.at(occurrences, (index[values[is_divisible]], unit[is_divisible]), 1)
+    cells = index[values[is_divisible]] * units + unit[is_divisible]
+    occurrences = np.bincount(cells, minlength=len(divisible) * units).reshape(len(divisible), units)
     is_common = (occurrences == occurrences[:, :1]).all(axis=1)
     return int(counts[divisible[is_common]].sum())

@@ -121,13 +121,13 @@ class Towers:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _plain_products(self, rows: Ints) -> int:
-        return int((self._marks.product & ~self._marks.attention)[rows].sum())
+        return int((self._marks.product[rows] & ~self._marks.attention[rows]).sum())
 
     def _key(self, run: Run) -> object:
         """Number of layers, and the weights of the first one; with experts each only once, as the routing
         decides how many of them run."""
         rows = run.layer(0)
-        of_weights = rows[(self._marks.product | self._marks.convolution)[rows]]
+        of_weights = rows[self._marks.product[rows] | self._marks.convolution[rows]]
         nodes = [self._nodes.nodes[int(self._signature[row])] for row in of_weights.tolist()]
         # A bias has one axis.
         operands = [[key for shape, key in node.reads if len(shape) > 1] for node in nodes]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import Facts, NotApplicable, context, matching, part_of, parts
+from advisor_core.api.facts import Facts, NotApplicable, context, matching, parts
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS, SHARE
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.network_structure.updates import updating_kernels
+from advisors.phases import PHASE, phases_of
 from advisors.step_kernels import StepKernels, kernel_rows, records, step_kernels
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 PRODUCTS = ("attention", "matmul")
 _FULL = ("training", "log_probs", "prefill")
@@ -29,7 +26,7 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
     "network_structure.hot_share",
     needs=(step_kernels, context, fusion_chains),
     wants=(parts,),
-    about=(Column("phase", "text", "", "training, log_probs, prefill, decode, mixed or unknown", zh="阶段"),),
+    about=(PHASE,),
     columns=(
         Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time", zh="热点占比"),
         Column("expected_share", "float", "ratio", "what the phase should show", zh="应有占比"),
@@ -53,7 +50,7 @@ def hot_share(facts: Facts, params: Params) -> Observations:
     of the layers."""
     kernels = facts[step_kernels]
     frame = kernels.frame[~updating_kernels(kernels, facts[fusion_chains])]
-    phases = _phases(facts, frame)
+    phases = phases_of(facts, frame)
     frames = {phase: part for phase in dict.fromkeys(phases.tolist()) if _has_products(part := frame[phases == phase])}
     if not frames:
         raise NotApplicable(message("network_structure.no_attention"))
@@ -71,15 +68,6 @@ def hot_share(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(pd.DataFrame(rows), evidence)
-
-
-def _phases(facts: Facts, frame: pd.DataFrame) -> npt.NDArray[np.object_]:
-    """The part of each kernel; of all of them that of the recording where it has one only, or none is told."""
-    spans = facts.get(parts)
-    phases = None if spans is None else part_of(spans, frame["start_ns"].to_numpy())
-    if phases is None or len(set(phases.tolist())) < 2:
-        return np.full(len(frame), str(facts[context]["phase"]), dtype=object)
-    return phases
 
 
 def _by_class(frame: pd.DataFrame, kernels: StepKernels) -> pd.Series:

@@ -1,12 +1,28 @@
-"""NS022: matrix products, attention and convolutions in FP32, and what a step would take in 16 bits."""
+"""NS022: matrix products, attention and convolutions in FP32, and what a step would take in 16 bits.
+
+A recording can have parts that compute in FP32 and others that do not (in reinforcement learning a reference model that
+was loaded without a dtype, beside a rollout in BF16): those that do are judged by themselves."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import PROFILE, Facts, Merging, NotApplicable, Unavailable, peaks, pipes, replay
+from advisor_core.api.facts import (
+    PROFILE,
+    Facts,
+    Merging,
+    NotApplicable,
+    Unavailable,
+    context,
+    parts,
+    peaks,
+    pipes,
+    replay,
+)
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS
 from advisors.fusion.chains import fusion_chains
 from advisors.half_precision import Bools, named, narrowed_ns, products_ns, untyped, wide_kernels
@@ -14,8 +30,14 @@ from advisors.measuring import share
 from advisors.messages import message
 from advisors.network_structure.hot_share import PRODUCTS
 from advisors.network_structure.updates import updating_kernels
+from advisors.phases import Texts, phases_of
 from advisors.roofline.products import matrix_products
 from advisors.step_kernels import kernel_rows, records, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 CUBE_WORK = (*PRODUCTS, "convolution")
 
@@ -23,8 +45,9 @@ CUBE_WORK = (*PRODUCTS, "convolution")
 @advisor(
     "network_structure.precision",
     needs=(PROFILE, step_kernels, fusion_chains),
-    wants=(matrix_products, peaks, pipes, replay),
+    wants=(matrix_products, peaks, pipes, replay, parts, context),
     columns=(
+        Column("phases", "text", "", "the parts of the recording that it is about", zh="阶段"),
         Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
         Column("fp32_share", "float", "ratio", "fp32_ns of dense_ns", zh="FP32 占比"),
@@ -69,7 +92,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
         Column("share_of_step", "float", "ratio", "saving_ns over the step", zh="占 step"),
         Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step", zh="占计算"),
     ),
-    params=("saving", "reach"),
+    params=("saving", "reach", "fp32_part"),
     evidence=(
         OPERATOR_CLASS,
         PER_STEP_NS,
@@ -80,12 +103,16 @@ def precision(facts: Facts, params: Params) -> Observations:
     """How much of products, attention and convolutions is done in FP32, and what the step would take in 16 bits."""
     own = facts[step_kernels]
     frame = own.frame
+    phases = phases_of(facts, frame)
     cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
     words = facts[PROFILE].vocabulary
     wide, unknown = wide_kernels(own, words), untyped(own)
     if cube.any() and not (wide | ~unknown)[cube].any():
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    told = _in_fp32(phases, np.where(cube, took, 0.0), wide, params["fp32_part"])
+    inside = np.isin(phases, told)
+    cube, wide = cube & inside, wide & inside
     total = float(took[cube].sum()) / own.steps
     if not total:
         raise NotApplicable(message("network_structure.no_cube"))
@@ -111,6 +138,7 @@ def precision(facts: Facts, params: Params) -> Observations:
         step = float(facts[replay].saved_by(quicker))
     result = pd.DataFrame(
         {
+            "phases": [", ".join(told)],
             "dense_ns": [total],
             "fp32_ns": [float(took[fp32].sum()) / own.steps],
             "fp32_share": [part(fp32, cube)],
@@ -140,3 +168,13 @@ def precision(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(result, evidence, cure=lambda row: quicker)
+
+
+def _in_fp32(phases: Texts, dense_ns: Floats, wide: Bools, least: float) -> list[str]:
+    """The parts of the recording that spend at least this share of their dense time in FP32; all where none does.
+    ``dense_ns``: by kernel, 0 for those that are no products, attention or convolutions."""
+    names, number = np.unique(phases.astype(str), return_inverse=True)
+    dense = np.bincount(number, dense_ns, minlength=len(names))
+    in_fp32 = np.bincount(number, np.where(wide, dense_ns, 0.0), minlength=len(names))
+    told = names[(dense > 0) & (in_fp32 >= least * dense)]
+    return [str(name) for name in (told if len(told) else names[dense > 0])]

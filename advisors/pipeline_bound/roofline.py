@@ -8,14 +8,49 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches, pipes
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, context, launches, parts, pipes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
+from advisors.phases import PHASE, Texts, phases_of
 from advisors.roofline.bounds import Roofline
 from advisors.roofline.bounds import roofline as bounds
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kernel_rows, step_kernels
+
+_OPERATOR = Column("operator", "text", "", "operator type", zh="算子")
+
+_COLUMNS = (
+    Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
+    Column("kernels", "float", "count", "kernels per step", zh="kernel 数"),
+    Column("mean_ns", "float", "ns", "mean duration", zh="均值"),
+    Column("total_ns", "float", "ns", "time per step", zh="合计"),
+    Column(
+        "least_ns",
+        "float",
+        "ns",
+        "time per step that its computing or its bytes need at least, if known",
+        zh="最小",
+    ),
+    Column("above_ns", "float", "ns", "total_ns without least_ns, if known", zh="超出下限"),
+    Column(
+        "bound",
+        "text",
+        "",
+        "what bounds most of its time: computing or memory; '' unknown",
+        zh="瓶颈",
+    ),
+    Column(
+        "reached",
+        "float",
+        "ratio",
+        "least_ns over total_ns, else how busy its busiest pipe is; unknown else",
+        zh="达到上限的比例",
+    ),
+    Column("by_pipes", "bool", "", "what it computes is not known: its pipes tell", zh="按流水线"),
+    Column("share_of_step", "float", "ratio", "total_ns over the step", zh="占 step"),
+    Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step", zh="占计算"),
+)
 
 
 @advisor(
@@ -23,38 +58,8 @@ from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kerne
     needs=(step_kernels, kernel_work),
     wants=(bounds, pipes, launches, HOST_EVENTS, layers),
     params=("bandwidth",),
-    about=(Column("operator", "text", "", "operator type", zh="算子"),),
-    columns=(
-        Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
-        Column("kernels", "float", "count", "kernels per step", zh="kernel 数"),
-        Column("mean_ns", "float", "ns", "mean duration", zh="均值"),
-        Column("total_ns", "float", "ns", "time per step", zh="合计"),
-        Column(
-            "least_ns",
-            "float",
-            "ns",
-            "time per step that its computing or its bytes need at least, if known",
-            zh="最小",
-        ),
-        Column("above_ns", "float", "ns", "total_ns without least_ns, if known", zh="超出下限"),
-        Column(
-            "bound",
-            "text",
-            "",
-            "what bounds most of its time: computing or memory; '' unknown",
-            zh="瓶颈",
-        ),
-        Column(
-            "reached",
-            "float",
-            "ratio",
-            "least_ns over total_ns, else how busy its busiest pipe is; unknown else",
-            zh="达到上限的比例",
-        ),
-        Column("by_pipes", "bool", "", "what it computes is not known: its pipes tell", zh="按流水线"),
-        Column("share_of_step", "float", "ratio", "total_ns over the step", zh="占 step"),
-        Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step", zh="占计算"),
-    ),
+    about=(_OPERATOR,),
+    columns=_COLUMNS,
     evidence=PLACES,
 )
 def roofline(facts: Facts, params: Params) -> Observations:
@@ -65,10 +70,32 @@ def roofline(facts: Facts, params: Params) -> Observations:
     long elementwise kernels of the profile, or at the careful one that the rule gives. What else runs on the cube and
     has no bound is told by its pipes.
     """
+    return _observed(facts, params, None)
+
+
+@advisor(
+    "pipeline_bound.roofline_by_phase",
+    needs=(step_kernels, kernel_work),
+    wants=(bounds, pipes, launches, HOST_EVENTS, layers, parts, context),
+    params=("bandwidth",),
+    about=(_OPERATOR, PHASE),
+    columns=_COLUMNS,
+    evidence=PLACES,
+)
+def roofline_by_phase(facts: Facts, params: Params) -> Observations:
+    """Operators by type and part of the recording: how near they come to what the chip can do. A product that computes
+    new sequences is bound by its arithmetic, one of next tokens by the bytes of its weight: together they tell neither.
+    """
+    return _observed(facts, params, phases_of(facts, facts[step_kernels].frame))
+
+
+def _observed(facts: Facts, params: Params, phases: Texts | None) -> Observations:
+    """The observations by type, and by part where the ``phases`` of the kernels are given."""
     own = facts[step_kernels]
     frame = own.frame
     if frame.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
+    names = ["operator"] if phases is None else ["operator", "phase"]
     found = facts.get(bounds)
     bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else float(params["bandwidth"])
     least = _least(own, facts[kernel_work], found, bandwidth)
@@ -78,6 +105,7 @@ def roofline(facts: Facts, params: Params) -> Observations:
     kernels = pd.DataFrame(
         {
             "operator": frame["type"].astype(str),
+            "phase": "" if phases is None else phases,
             "operator_class": frame["operator_class"].astype(str),
             "duration": duration,
             "least": np.where(known, np.minimum(least, duration), np.nan),
@@ -88,9 +116,9 @@ def roofline(facts: Facts, params: Params) -> Observations:
             "measured": np.where(np.isnan(busy), 0.0, duration),
         }
     )
-    groups = Groups(kernels, "operator")
+    groups = Groups(kernels, names)
     summed = ["duration", "least", "told", "busy", "measured", "computes", "moves"]
-    sums = kernels.groupby("operator", sort=True)[summed].sum(min_count=1)
+    sums = kernels.groupby(names, sort=True)[summed].sum(min_count=1)
     whole = sums["told"] >= _MOST * sums["duration"]
     by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
     table = pd.DataFrame(
@@ -111,16 +139,17 @@ def roofline(facts: Facts, params: Params) -> Observations:
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table = table.assign(**own.shares(table["total_ns"]))
 
+    def rows_of(row: int) -> pd.DataFrame:
+        return frame[(kernels[names] == table[names].iloc[row]).all(axis=1).to_numpy()]
+
     def evidence(row: int) -> Sequence[Reference]:
-        rows = frame[frame["type"].astype(str) == table["operator"][row]]
+        rows = rows_of(row)
         return [
             kernel_rows(message("pipeline_bound.roofline.rows"), rows, PIPE_COLUMNS),
             *origin(facts, rows),
         ]
 
-    return Observations(
-        table, evidence, cure=lambda row: own.shorter(frame[frame["type"].astype(str) == table["operator"][row]])
-    )
+    return Observations(table, evidence, cure=lambda row: own.shorter(rows_of(row)))
 
 
 _MOST = 0.9
@@ -146,4 +175,4 @@ def _busy(facts: Facts, frame: pd.DataFrame) -> np.ndarray:
     return np.asarray(busy[frame["row"].to_numpy()])
 
 
-ADVISORS: tuple[Advisor, ...] = (roofline,)
+ADVISORS: tuple[Advisor, ...] = (roofline, roofline_by_phase)

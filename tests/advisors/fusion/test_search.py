@@ -18,7 +18,8 @@ from advisors.fusion.expressions import Expression, parse
 from advisors.fusion.match import ways
 from advisors.fusion.nodes import DESCRIBED
 from advisors.fusion.passes import backward_kernels
-from advisors.fusion.search import Kernels, search
+from advisors.fusion.search import search
+from advisors.fusion.sequence import Kernels
 from advisors.fusion.tensors import Tensors, traffic
 from tests.advisors.fusion.chains import LAYER_NORM, RMS, RMS_BACK, Kernel
 

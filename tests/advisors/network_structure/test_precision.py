@@ -178,3 +178,30 @@ def test_a_gpu_gets_the_16_bits_that_its_tensor_cores_take(capability: float, te
     advice = judge_rule("GNS004", scene.store(chip=chip, vendor="gpu", maker="NVIDIA")).first.advice
     given = [one.text.en for one in advice if one.kind == "code" and not one.only_if and "autocast" in one.text.en]
     assert [bool(text and text in one) for one in given] == ([] if text is None else [True]), given
+
+
+def iteration(ref: float, update: float, *, update_dtype: str = "BF16") -> Scene:
+    """A reference model in FP32 (``ref`` us of products), and an update (``update`` us), each marked."""
+    scene = Scene().step(1, -10, ref + update + 100)
+    wide, other = ("8,8 FLOAT", "8,8 FLOAT"), (f"8,8 {update_dtype}", f"8,8 {update_dtype}")
+    scene.event("mstx", "compute_ref_log_prob", -5, ref + 10).event("mstx", "update_actor", ref + 10, update + 20)
+    scene.tensors(0, ref, "MatMulV3", wide, wide[:1], launched=-4)
+    scene.tensors(ref + 20, update, "MatMulV3", other, other[:1], launched=-3)
+    return scene
+
+
+def test_a_part_that_computes_in_fp32_is_judged_by_itself() -> None:
+    """A quarter of all products read FP32, and all of those of the reference model do."""
+    found = judge_rule("NS022", iteration(100, 300).store())
+    seen = found.first.observation
+    assert found.state == "fail" and seen["phases"] == "log_probs"
+    assert (seen["dense_ns"], seen["fp32_ns"], seen["fp32_share"]) == (100_000, 100_000, 1.0)
+    assert found.first.impact_ns == 50_000, "of its kernels alone"
+    assert found.evidence()[0].rows.tolist() == [0]
+
+
+def test_parts_that_compute_alike_are_one_finding() -> None:
+    found = judge_rule("NS022", iteration(100, 300, update_dtype="FLOAT").store())
+    assert found.first.observation["phases"] == "log_probs, training"
+    assert found.first.observation["fp32_ns"] == 400_000 and found.observed is not None
+    assert len(found.observed.frame) == 1

@@ -12,7 +12,7 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
-from advisors.pipeline_bound.roofline import roofline
+from advisors.pipeline_bound.roofline import roofline, roofline_by_phase
 from advisors.roofline.convolutions import convolution_of
 from advisors.shape_affinity.patches import patches
 from tests.advisors.build import host
@@ -104,6 +104,30 @@ def test_bounds_by_what_is_computed_by_bytes_and_by_pipes() -> None:
     assert frame["bound"].to_dict() == {"MatMulV2": "computing", "Add": "memory", "FlashAttentionScore": ""}
     assert frame["reached"]["FlashAttentionScore"] == pytest.approx(0.7)
     assert frame["by_pipes"].to_dict() == {"MatMulV2": False, "Add": False, "FlashAttentionScore": True}
+
+
+def test_an_operator_is_held_against_the_bound_of_each_part() -> None:
+    """The same product on many rows and on few: at the peak there, at a twentieth of the bytes of its weight here."""
+    wide, weight, few = "8192,4096 BF16", "4096,4096 BF16", "8,4096 BF16"
+    at_peak = 2 * 8192 * 4096 * 4096 / PEAK * 1e6
+    slow = 20 * (4096 * 4096 + 2 * 8 * 4096) * 2 / 1.6e12 * 1e6
+    scene = Scene().step(1, -10, at_peak + slow + 200)
+    scene.event("mstx", "update_actor", -5, at_peak + 10)
+    scene.event("mstx", "generate_sequences", at_peak + 10, slow + 100)
+    scene.tensors(0, at_peak, "MatMulV3", [wide, weight], [wide], launched=-4)
+    query, cached = "8,1,32,128 BF16", "8,2048,32,128 BF16"
+    scene.tensors(at_peak + 20, 5, "IncreFlashAttention", [query, cached, cached], [query], launched=at_peak + 12)
+    scene.tensors(at_peak + 40, slow, "MatMulV3", [few, weight], [few], launched=at_peak + 30)
+    store = scene.store(chip=CHIP)
+    whole = measure(roofline, store, bandwidth=8e11).frame.set_index("operator")
+    assert whole["bound"]["MatMulV3"] == "computing" and whole["reached"]["MatMulV3"] > 0.5
+    parts = measure(roofline_by_phase, store, bandwidth=8e11).frame
+    parts = parts[parts["operator"] == "MatMulV3"].set_index("phase")
+    assert parts["bound"].to_dict() == {"training": "computing", "decode": "memory"}
+    assert parts["reached"].to_dict() == {"training": pytest.approx(1.0), "decode": pytest.approx(0.05, rel=0.01)}
+    found = judge_rule("PB016", store)
+    assert found.first.observation["phase"] == "decode"
+    assert found.first.impact_ns == pytest.approx(slow * 1000 * (1 - 0.05 / 0.2), rel=0.02)
 
 
 def test_operators_of_real_steps_reach_what_they_should(profiles: Path) -> None:
