@@ -36,7 +36,7 @@ def trusted(markup: str) -> Markup:
 
 def joined(parts: Iterable[Markup]) -> Markup:
     """Pieces of safe markup, one after the other."""
-    return trusted("").join(parts)
+    return trusted("".join(parts))
 
 
 @cache
@@ -114,6 +114,7 @@ def _plain(tokens: Sequence[Token]) -> str:
 # --- Markdown to Markdown: what a stranger wrote is parsed and written anew, so that nothing but the known comes out
 
 
+@lru_cache(KEPT)
 def escape_markdown(text: str) -> str:
     """Plain text as Markdown that reads the same: no markup, no HTML, no automatic link, no mention."""
     escaped = _MD_SPECIAL.sub(r"\\\1", one_line(text))
@@ -134,7 +135,9 @@ def code_span(text: str, in_table: bool = False) -> str:
         text = text.replace("|", "\\|")
     if not text:
         return "–"
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    if "`" not in text:
+        return f"`{text}`"
+    longest = max(len(run) for run in re.findall(r"`+", text))
     fence = "`" * (longest + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
