@@ -50,7 +50,7 @@ from reports.charts.rank_map import draw_rank_map
 from reports.charts.times import draw_times
 from reports.charts.waterfall import draw_waterfall
 from reports.document import document
-from reports.html_pieces import cell, code, finalized, row_head, words
+from reports.html_pieces import cells, code, finalized, words
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.limits import Limits
@@ -140,19 +140,15 @@ class _Page:
         return self._macro(block)
 
     def line(self, content: Line) -> Markup:
+        if len(content) == 1:
+            return self._piece(content[0])
         return prose.joined([self._piece(piece) for piece in content])
 
     def cells(self, row: Row, columns: Sequence[Column]) -> Markup:
         """The cells of a row of a table."""
-        begins = row.depth is not None or row.total
-        written = []
-        for place, content in enumerate(row.cells):
-            shown, column = self.line(content), columns[place]
-            if begins and place == 0:
-                written.append(row_head(shown))
-            else:
-                written.append(cell(shown, f"{'n ' if column.numeric else ''}{column.style}"))
-        return prose.joined(written)
+        classes = [f"n {column.style}" if column.numeric else column.style for column in columns]
+        headed = row.depth is not None or row.total
+        return cells([self.line(content) for content in row.cells], classes, headed=headed)
 
     def _piece(self, piece: Piece) -> Markup:
         if isinstance(piece, Words):

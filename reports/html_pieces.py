@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -43,11 +44,15 @@ def code(text: str, style: str) -> Markup:
     return trusted(f"<code{classes}>{shown}</code>")
 
 
-def cell(content: Markup, classes: str) -> Markup:
-    """A cell of a table."""
-    return trusted(f'<td class="{escape(classes)}">{content}</td>' if classes else f"<td>{content}</td>")
+def cells(contents: Sequence[Markup], classes: Sequence[str], *, headed: bool) -> Markup:
+    """The cells of a row of a table, each with the classes of its column; ``headed``: the first says what the row is
+    about."""
+    written = [f"{_opened(classes[place])}{content}</td>" for place, content in enumerate(contents)]
+    if headed and written:
+        written[0] = f'<th scope="row">{contents[0]}</th>'
+    return trusted("".join(written))
 
 
-def row_head(content: Markup) -> Markup:
-    """The cell that says what a row is about."""
-    return trusted(f'<th scope="row">{content}</th>')
+@cache
+def _opened(classes: str) -> str:
+    return f'<td class="{escape(classes)}">' if classes else "<td>"

@@ -24,7 +24,7 @@ _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)]
 """What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 KEPT = 4096
-"""Lines that are kept as they were converted: a report has the same names and headings again and again, and the
+"""Texts that are kept as they were converted: a report has the same names and headings again and again, and the
 Markdown report is written anew until it fits."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
@@ -65,6 +65,7 @@ def parsed(text: str) -> Sequence[Token]:
     return _markdown().parse(visible(text))
 
 
+@lru_cache(KEPT)
 def html(text: str) -> Markup:
     """Block Markdown as HTML."""
     return trusted(_markdown().render(visible(text)))
@@ -76,6 +77,7 @@ def html_inline(text: str) -> Markup:
     return trusted(_markdown().renderInline(one_line(text)))
 
 
+@lru_cache(KEPT)
 def plain(text: str) -> str:
     """Markdown as plain text on one line: for a table of contents, a window title, a terminal."""
     return one_line(
@@ -114,7 +116,6 @@ def _plain(tokens: Sequence[Token]) -> str:
 # --- Markdown to Markdown: what a stranger wrote is parsed and written anew, so that nothing but the known comes out
 
 
-@lru_cache(KEPT)
 def escape_markdown(text: str) -> str:
     """Plain text as Markdown that reads the same: no markup, no HTML, no automatic link, no mention."""
     escaped = _MD_SPECIAL.sub(r"\\\1", one_line(text))
@@ -143,6 +144,7 @@ def code_span(text: str, in_table: bool = False) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
+@lru_cache(KEPT)
 def markdown(text: str) -> str:
     """Block Markdown, rewritten."""
     return "\n".join(_blocks(_markdown().parse(visible(text)))).strip("\n")
