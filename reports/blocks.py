@@ -85,7 +85,7 @@ Line = tuple[Piece, ...]
 
 def line(*parts: Piece | str | None) -> Line:
     """A line of pieces and plain texts; what is empty is left out."""
-    return tuple(Words(part) if isinstance(part, str) else part for part in parts if part)
+    return tuple([Words(part) if isinstance(part, str) else part for part in parts if part])
 
 
 # --- blocks

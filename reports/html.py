@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup, escape
+from jinja2.runtime import Macro
+from markupsafe import Markup
 
 from advisor_core.api.renderers import RunResult, kept
 from reports import prose
 from reports.blocks import (
     Block,
     Boxes,
+    Code,
     Column,
     Document,
     Entry,
@@ -32,6 +34,7 @@ from reports.blocks import (
     LinkMap,
     Piece,
     RankMap,
+    Row,
     Times,
     Waterfall,
     Words,
@@ -47,7 +50,8 @@ from reports.charts.rank_map import draw_rank_map
 from reports.charts.times import draw_times
 from reports.charts.waterfall import draw_waterfall
 from reports.document import document
-from reports.labels import Labels, visible
+from reports.html_pieces import cells, code, finalized, words
+from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.limits import Limits, Room
 
@@ -55,7 +59,6 @@ if TYPE_CHECKING:
     from advisor_core.api.renderers import ComparisonResult
 
 _HERE = Path(__file__).parent
-_UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
 DETAILED = 34
 """So many findings are written out; further ones are listed in a table, to keep the file within its budget: those of
 simulated jobs take 5 to 15 kB each."""
@@ -119,11 +122,13 @@ class _Page:
             "block": self.block,
             "blocks": lambda blocks: prose.joined(self.block(one) for one in blocks),
             "line": self.line,
+            "cells": self.cells,
             "chart": self.chart,
             "fills": Keys(labels),
             "md": prose,
         }
-        self.macros: Any = _template("blocks.html.j2").make_module(self.shared)
+        self._module: Any = _template("blocks.html.j2").make_module(self.shared)
+        self._macros: dict[type, Macro] = {}
 
     def render(self, document: Document) -> str:
         return _template("report.html.j2").render(
@@ -142,16 +147,28 @@ class _Page:
         return found[1]
 
     def line(self, content: Line) -> Markup:
-        return prose.joined(self._piece(piece) for piece in content)
+        if len(content) == 1:
+            return self._piece(content[0])
+        return prose.joined([self._piece(piece) for piece in content])
+
+    def cells(self, row: Row, columns: Sequence[Column]) -> Markup:
+        """The cells of a row of a table."""
+        classes = [f"n {column.style}" if column.numeric else column.style for column in columns]
+        headed = row.depth is not None or row.total
+        return cells([self.line(content) for content in row.cells], classes, headed=headed)
 
     def _piece(self, piece: Piece) -> Markup:
-        if isinstance(piece, Words) and not piece.style:  # most of all: without the way through a template
-            return escape(_finalize(piece.text))
+        if isinstance(piece, Words):
+            return words(piece.text, piece.style)
+        if isinstance(piece, Code):
+            return code(piece.text, piece.style)
         return self._macro(piece)
 
     def _macro(self, what: Block | Entry | Piece) -> Markup:
-        macro = getattr(self.macros, _snake(type(what).__name__))
-        return prose.trusted(str(macro(what)).strip("\n"))
+        kind = type(what)
+        if kind not in self._macros:
+            self._macros[kind] = getattr(self._module, _snake(kind.__name__))
+        return prose.trusted(str(self._macros[kind](what)).strip("\n"))
 
     def chart(self, figure: Figure) -> Chart:
         if isinstance(figure.data, LedgerBars):
@@ -200,7 +217,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=finalized,
     )
     environment.filters["groupby_run"] = _runs
     return environment
@@ -209,8 +226,3 @@ def _environment() -> Environment:
 def _runs(columns: Sequence[Column], attribute: str) -> list[tuple[str, int]]:
     """Neighbouring columns that share a value of an attribute: the value and how many they are."""
     return [(value, len(list(run))) for value, run in groupby(columns, key=lambda column: getattr(column, attribute))]
-
-
-def _finalize(value: Any) -> Any:
-    """Plain text on its way into the page: nothing invisible, and no line break between a number and its unit."""
-    return _UNIT_SPACE.sub("\u00a0", visible(value)) if type(value) is str else value

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ from reports.blocks import (
 )
 from reports.labels import Labels, one_line
 from reports.outline import Outline
-from reports.prose import code_span, escape_markdown, first_sentence, markdown, markdown_inline
+from reports.prose import KEPT, code_span, escape_markdown, first_sentence, markdown, markdown_inline
 from reports.sections.limits import Limits
 from reports.terminal import summary
 from reports.text_bars import text_bars
@@ -144,7 +145,7 @@ class _Writer:
     def _piece(self, piece: Piece, in_table: bool) -> str:
         match piece:
             case Words(text=text, style=style):
-                return self._words(text, style)
+                return _words(text, style)
             case Code(text=text):
                 return code_span(text, in_table)
             case Prose(text=text):
@@ -161,19 +162,6 @@ class _Writer:
                 return f" ({inner})" if inner else ""
             case Swatch() | Nearby():
                 return ""
-
-    def _words(self, text: str, style: str) -> str:
-        if style == "extra":
-            return ""
-        if style == "value":
-            return code_span(text, in_table=True)
-        escaped = escape_markdown(text)
-        if style == "count":
-            escaped = f"({escaped})"
-        if style == "strong" and escaped:
-            escaped = f"**{_unbold(escaped)}**"
-        lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if text.strip() else ""
-        return f"{' ' if lead else ''}{escaped}{' ' if tail else ''}"
 
     # --- blocks
 
@@ -363,6 +351,22 @@ class _Writer:
                     yield [term, self.line(content, True)]
                 case Items(items=items):
                     yield [term, self.t.join([self.line(item, True) for item in items])]
+
+
+@lru_cache(KEPT)
+def _words(text: str, style: str) -> str:
+    """Plain text in a style, with a space where it begins or ends with white space."""
+    if style == "extra":
+        return ""
+    if style == "value":
+        return code_span(text, in_table=True)
+    escaped = escape_markdown(text)
+    if style == "count":
+        escaped = f"({escaped})"
+    if style == "strong" and escaped:
+        escaped = f"**{_unbold(escaped)}**"
+    lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if text.strip() else ""
+    return f"{' ' if lead else ''}{escaped}{' ' if tail else ''}"
 
 
 def _head(column: Column) -> str:

@@ -24,7 +24,7 @@ _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)]
 """What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 KEPT = 4096
-"""Lines that are kept as they were converted: a report has the same names and headings again and again, and the
+"""Texts that are kept as they were converted: a report has the same names and headings again and again, and the
 Markdown report is written anew until it fits."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
@@ -36,7 +36,7 @@ def trusted(markup: str) -> Markup:
 
 def joined(parts: Iterable[Markup]) -> Markup:
     """Pieces of safe markup, one after the other."""
-    return trusted("").join(parts)
+    return trusted("".join(parts))
 
 
 @cache
@@ -65,6 +65,7 @@ def parsed(text: str) -> Sequence[Token]:
     return _markdown().parse(visible(text))
 
 
+@lru_cache(KEPT)
 def html(text: str) -> Markup:
     """Block Markdown as HTML."""
     return trusted(_markdown().render(visible(text)))
@@ -76,6 +77,7 @@ def html_inline(text: str) -> Markup:
     return trusted(_markdown().renderInline(one_line(text)))
 
 
+@lru_cache(KEPT)
 def plain(text: str) -> str:
     """Markdown as plain text on one line: for a table of contents, a window title, a terminal."""
     return one_line(
@@ -134,12 +136,15 @@ def code_span(text: str, in_table: bool = False) -> str:
         text = text.replace("|", "\\|")
     if not text:
         return "–"
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    if "`" not in text:
+        return f"`{text}`"
+    longest = max(len(run) for run in re.findall(r"`+", text))
     fence = "`" * (longest + 1)
     pad = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
+@lru_cache(KEPT)
 def markdown(text: str) -> str:
     """Block Markdown, rewritten."""
     return "\n".join(_blocks(_markdown().parse(visible(text)))).strip("\n")

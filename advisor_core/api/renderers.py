@@ -154,9 +154,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The names about comparisons, imported when they are asked for: a run has no use for them."""
-    from advisor_core.result import comparison
+    """The names about comparisons, imported when they are asked for: a run has no use for them. Importing from a module
+    asks for names that are none of ours, such as ``__path__``."""
+    if name in __all__:
+        from advisor_core.result import comparison
 
-    if name in __all__ and hasattr(comparison, name):
-        return getattr(comparison, name)
+        if hasattr(comparison, name):
+            return getattr(comparison, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -60,7 +60,7 @@ def main() -> None:
     accept_any_console()
     listen()
     spare_lasting_objects()
-    load_when_used("numpy", "pandas", "pyarrow")
+    load_when_used("numpy", "pandas", "pyarrow", "yaml")
     try:
         cli(standalone_mode=True)
     except Interrupted:

@@ -42,10 +42,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Settings:
-    """``values``: what holds, defaults where nothing is given. ``places``: key, and name below it for thresholds and
-    rules, to where it is given. ``files``: those that give something, the stronger first."""
+    """``values``: what holds, defaults where nothing is given, which are right without being checked. ``places``: key,
+    and name below it for thresholds and rules, to where it is given. ``files``: those that give something, the stronger
+    first."""
 
-    values: Configuration = field(default_factory=Configuration)
+    values: Configuration = field(default_factory=Configuration.model_construct)
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     files: Sequence[Path] = ()
 

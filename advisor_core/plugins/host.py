@@ -45,8 +45,12 @@ OWN = "npu-advisor"
 """The distribution whose plugins are our own."""
 _PREFIX = "advisor_register_"
 
-_LATER: Final = ("advisor_register_facts", "advisor_register_advisors", "advisor_register_drawings")
-"""Hooks of our own plugins that are called when what they register is asked for: it imports all that measures."""
+_LATER: Final = (
+    *("advisor_register_loaders", "advisor_register_capture_options"),
+    *("advisor_register_facts", "advisor_register_advisors", "advisor_register_drawings"),
+)
+"""Hooks of our own plugins that are called when what they register is asked for: it imports all that reads and
+measures."""
 
 
 class ShadowedError(Exception):
@@ -179,8 +183,7 @@ def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
     for point in points:
         if wanted is not None and point.name not in wanted:
             continue
-        distribution = point.dist.name if point.dist else "?"
-        version = point.dist.version if point.dist else "?"
+        distribution, version = _named(point.dist)
         owner = Owner(point.name, distribution, version, builtin=distribution == OWN)
         try:
             with isolated(owner):
@@ -221,7 +224,13 @@ def _blame(host: Host, owner: Owner, problem: str) -> None:
 def own_plugins() -> tuple[str, ...]:
     """The names of the plugins that npu-advisor itself brings."""
     points = importlib.metadata.entry_points(group=hookspecs.GROUP)
-    return tuple(point.name for point in points if point.dist is not None and point.dist.name == OWN)
+    return tuple(point.name for point in points if _named(point.dist)[0] == OWN)
+
+
+@functools.cache
+def _named(distribution: importlib.metadata.Distribution | None) -> tuple[str, str]:
+    """Name and version of a distribution, ``?`` where they are not known; its file is read for each of them."""
+    return ("?", "?") if distribution is None else (distribution.name, distribution.version)
 
 
 def _is_own(module: object) -> bool:
@@ -232,7 +241,7 @@ def _is_own(module: object) -> bool:
 
 def _own_first(point: importlib.metadata.EntryPoint) -> tuple[bool, str, str]:
     """Sort key that puts npu-advisor before third parties, so that theirs is the duplicate that fails."""
-    distribution = point.dist.name if point.dist else "?"
+    distribution, _ = _named(point.dist)
     return distribution != OWN, distribution, point.name
 
 

@@ -121,7 +121,14 @@ class CompiledRule:
 
     def reads(self, names: Collection[str]) -> bool:
         """True where one of its conditions has one of the ``names``, such as ``profile.kind``. Advice is looked at as
-        it is written: it is compiled for rules that find something."""
+        it is written: it is compiled for rules that find something; and so is everything first, as few have them."""
+        rule, spec = self.rule, self.rule.severity
+        of_levels = (spec.by_share, *(spec.of(level) for level in SEVERITIES))
+        sources = (rule.applies, rule.when, *rule.signs.values(), *of_levels)
+        in_advice = (text for advice in rule.advice for text in (advice.when, advice.unless))
+        every = [as_written(source) for source in (*sources, *in_advice) if source is not None]
+        if not any(name in source for source in every for name in names):
+            return False
         conditions = [self.applies, self.when, *(condition for _, condition in self.severity), *self.signs.values()]
         if any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols):
             return True

@@ -12,7 +12,7 @@ from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.run.measurements import RuleState
 from advisor_core.run.run_rules import RuleRun, devices, other_vendor
-from advisor_core.text.base import Scalar
+from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
 
 _STATES_IN_ORDER: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
@@ -33,8 +33,9 @@ def rule_outcomes(
     """The outcome of every rule, those that are left out and those for other vendors too, by id. ``by_rank``: the rules
     as judged on each rank; ranks that are not ``in_depth``, of which only sums were read, decide a state only where no
     other rank does; ``job``: on the job; ``vendors``: of the devices that were recorded."""
-    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
-    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
+    others = _Others(host, vendors)
+    outcomes = [others.outcome(rule, "not_applicable") for rule in book if not rule.judges(vendors)]
+    outcomes += [others.outcome(rule, "left_out") for rule in book.disabled if not rule.judges(vendors)]
     for compiled in (compiled for compiled in book if compiled.judges(vendors)):
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
@@ -80,15 +81,31 @@ def rule_outcomes(
     return sorted(outcomes, key=lambda outcome: outcome.rule)
 
 
-def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
-    """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
-    reason = other_vendor(host, compiled, vendors)
-    return RuleOutcome(
-        rule=compiled.id,
-        name=compiled.rule.name,
-        ruleset=compiled.ruleset,
-        only_for=devices(host, compiled.vendors),
-        title=reason,
-        state=state,
-        reason=reason if state == "not_applicable" else None,
-    )
+class _Others:
+    """Rules for devices of which none was recorded: nothing that one says of its own devices stands in the result."""
+
+    def __init__(self, host: Host, vendors: Collection[str]) -> None:
+        self._host = host
+        self._vendors = vendors
+        self._words: dict[tuple[str, tuple[str, ...]], tuple[Text, Text]] = {}
+
+    def outcome(self, compiled: CompiledRule, state: State) -> RuleOutcome:
+        """The outcome of one of them."""
+        reason, only_for = self._of(compiled)
+        return RuleOutcome(
+            rule=compiled.id,
+            name=compiled.rule.name,
+            ruleset=compiled.ruleset,
+            only_for=only_for,
+            title=reason,
+            state=state,
+            reason=reason if state == "not_applicable" else None,
+        )
+
+    def _of(self, compiled: CompiledRule) -> tuple[Text, Text]:
+        """The reason, and the devices that the rule is for: the same for all rules of a set and its vendors."""
+        about = compiled.ruleset, compiled.vendors
+        if about not in self._words:
+            reason = other_vendor(self._host, compiled, self._vendors)
+            self._words[about] = reason, devices(self._host, compiled.vendors)
+        return self._words[about]

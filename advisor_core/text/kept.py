@@ -11,6 +11,7 @@ same time do not meet half of one. Where the directory cannot be read or written
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import yaml
 
 from advisor_core.text.whole_file import write_whole
 
@@ -28,7 +28,17 @@ T = TypeVar("T")
 VERSIONS_KEPT = 8
 """Of each name, so that some checkouts and installations do not take turns; further ones are deleted."""
 
-_LIBRARIES = f"{yaml.__version__} {msgspec.__version__}".encode()
+
+def _libraries() -> bytes:
+    """The versions of the libraries that read and keep: of PyYAML the file that says it, as what is kept is there to be
+    had without loading it."""
+    found = importlib.util.find_spec("yaml")
+    assert found is not None, "the project depends on PyYAML"
+    assert found.origin is not None, "PyYAML is a package with code of its own"
+    return hashlib.sha256(Path(found.origin).read_bytes()).digest() + msgspec.__version__.encode()
+
+
+_LIBRARIES = _libraries()
 
 
 def kept(name: str, contents: Sequence[bytes], reader: str, read: Callable[[], T]) -> T:

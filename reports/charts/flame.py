@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from advisor_core.api.renderers import Flame, FlameView, FrameKind
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import SMALL, WIDTH, drawing, rect, text, width_of
+from reports.charts.svg import SMALL, WIDTH, drawing, most_letters, rect, text, width_of
 from reports.labels import Labels, one_line
 
 HIGH = 18.0
@@ -133,7 +133,5 @@ def _fitting(name: tuple[str, str], more: int, wide: float) -> str:
     for written in (f"{first} {place}{chain}" if place else f"{first}{chain}", f"{first}{chain}", first):
         if width_of(written, SMALL) <= wide:
             return written
-    length = len(first)
-    while length > 2 and width_of(first[:length] + "…", SMALL) > wide:
-        length -= 1
+    length = most_letters(2, len(first), lambda length: width_of(first[:length] + "…", SMALL) <= wide)
     return f"{first[:length]}…" if length > 2 else ""

@@ -4,7 +4,9 @@ escapes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
 from html import escape
 
 from markupsafe import Markup
@@ -18,6 +20,8 @@ WIDTH = 940
 GUTTER = 150
 """Left column of row labels."""
 
+_SQUARE = re.compile(r"[\u2e80-\U0010ffff]")
+
 SMALL = 11.5
 """Size of a text within a mark or beside it, and of names above columns, px; other texts: see `width_of`."""
 
@@ -25,16 +29,19 @@ SMALL = 11.5
 def el(tag: str, children: str | Sequence[str] = "", **attributes: object) -> str:
     """An element. Attribute values are escaped here, text by `text`; ``class_`` and ``_`` read as in HTML."""
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"'
-        for name, value in attributes.items()
-        if value is not None
+        [f' {_name(name)}="{_attribute(value)}"' for name, value in attributes.items() if value is not None]
     )
     body = children if isinstance(children, str) else "".join(children)
     return f"<{tag}{written}>{body}</{tag}>" if body else f"<{tag}{written}/>"
 
 
+@cache
+def _name(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
 def _attribute(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
 
 
 def text(content: str, x: float, y: float, class_: str = "", **attributes: object) -> str:
@@ -53,7 +60,7 @@ def box_path(x: float, y: float, wide: float, high: float) -> str:
 
 def width_of(content: str, size: float = 12.5) -> float:
     """About how wide a text is: Chinese characters are square, Latin ones a little over half as wide as high."""
-    wide = 0 if content.isascii() else sum(char > "\u2e7f" for char in content)
+    wide = 0 if content.isascii() else len(_SQUARE.findall(content))
     return size * (wide + 0.56 * (len(content) - wide))
 
 
@@ -61,10 +68,17 @@ def fit(content: str, width: float) -> str:
     """``content`` shortened in its middle to fit ``width``."""
     if width_of(content) <= width:
         return content
-    length = len(content)
-    while length > 3 and width_of(shorten(content, length)) > width:
-        length -= 1
-    return shorten(content, length)
+    return shorten(content, most_letters(3, len(content), lambda length: width_of(shorten(content, length)) <= width))
+
+
+def most_letters(least: int, most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number of letters that fits, at least ``least``; more letters are never narrower."""
+    if most <= least or fits(most):
+        return most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if fits(middle) else (least, middle)
+    return least
 
 
 def drawing(height: float, children: Sequence[str], label: str) -> Markup:

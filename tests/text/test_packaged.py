@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from advisor_core.text.packaged import PlainLoader, yaml_beside
+from advisor_core.text.packaged import yaml_beside
+from advisor_core.text.plain_loader import PlainLoader
 from tests.advisors.build import ROOT
 
 OURS = [

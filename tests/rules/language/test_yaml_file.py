@@ -17,7 +17,7 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     name: str = request.param
     if name == "c" and not hasattr(yaml, "CSafeLoader"):
         pytest.skip("PyYAML without libyaml")
-    monkeypatch.setattr(yaml_file, "_LOADER", yaml.CSafeLoader if name == "c" else yaml.SafeLoader)
+    monkeypatch.setattr(yaml_file, "_loader", lambda: yaml.CSafeLoader if name == "c" else yaml.SafeLoader)
     return name
 
 
