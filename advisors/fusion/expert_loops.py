@@ -180,7 +180,7 @@ def _readable(node: Node) -> set[Key]:
 
 def _with_edges(kernels: StepKernels, loop: _Loop, start: int, end: int, products: Ints) -> _Loop:
     """With the kernels before the first expert and behind the last one that stand between the others as well."""
-    types = kernels.frame["type"].cat.codes.to_numpy()
+    types = kernels.frame["type"].array.codes
     between = types[loop.places[loop.products - 1] + 1 : loop.places[loop.products]]
     number = int(np.searchsorted(products, loop.first))
     start = max(start, int(products[number - 1]) + 1 if number else start)
