@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import Peaks, Vocabulary, elements, matching, per_text, shapes_of
+from advisor_core.api.facts import Peaks, Vocabulary, elements, matching, per_text, picked, shapes_of
 from advisors.step_kernels import StepKernels
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def products_ns(own: StepKernels, products: pd.DataFrame, chip: Peaks, mac: Floa
 
 def _shed_bytes(own: StepKernels) -> Floats:
     """Bytes less that each kernel would move with 16 bits in place of FP32."""
-    sides = (own.frame[[f"{side}_shapes", f"{side}_dtypes"]].iloc[own.firsts] for side in ("input", "output"))
+    sides = (picked(own.frame, own.firsts, (f"{side}_shapes", f"{side}_dtypes")) for side in ("input", "output"))
     sizes = [[_shed(*texts) for texts in side.itertuples(index=False, name=None)] for side in sides]
     by_signature = np.array(sizes, dtype=np.float64).sum(axis=0)
     return np.asarray(by_signature[own.frame["signature"].to_numpy()], dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +17,10 @@ from advisor_core.api.facts import (
     KERNELS,
     Bookings,
     Facts,
+    Held,
     call_site,
     covered,
+    frame_of,
     frames_of,
     ledger,
     matching,
@@ -47,7 +50,12 @@ def step_ns(facts: Facts) -> float:
 
 def leaves(facts: Facts) -> pd.Series:
     """Ledger path to ns per step."""
-    booked = facts[ledger]
+    return _leaves(Held(facts[ledger]))
+
+
+@lru_cache(2)
+def _leaves(held: Held[pd.DataFrame]) -> pd.Series:
+    booked = held.value
     paths, codes = np.unique(booked["path"].to_numpy(dtype=object), return_inverse=True)
     sums = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sums, codes, booked["ns"].to_numpy())
@@ -68,24 +76,24 @@ def row(**values: Any) -> pd.DataFrame:
     """An observation about the rank as a whole."""
     # An array of numpy has its type; what is in a list is looked at, and that takes longer than all the rest.
     plain = {bool, int, float, np.bool_, np.int64, np.float64}
-    return pd.DataFrame(
-        {name: np.array([value]) if type(value) in plain else [value] for name, value in values.items()}
-    )
+    return frame_of({name: np.array([value]) if type(value) in plain else [value] for name, value in values.items()}, 1)
 
 
 def records(frame: pd.DataFrame, limit: int = 10, **columns: str) -> list[dict[str, Scalar]]:
     """The first rows as mappings for a `Metric`: shown name to the value of a column."""
-    shown = frame.head(limit)[list(columns.values())]
-    return [dict(zip(columns, values, strict=True)) for values in shown.itertuples(index=False, name=None)]
+    shown = [frame[name].array[:limit].to_numpy().tolist() for name in columns.values()]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*shown, strict=True)]
 
 
 def pieces_of(booked: Bookings, *paths: str) -> pd.DataFrame:
     """The pieces booked under exactly these leaves, with ``ns``."""
     pieces = booked.pieces
-    known = pieces["path"].cat
+    known = pieces["path"].array
     wanted = np.isin(known.categories.to_numpy(dtype=object), paths)
-    found = pieces[np.append(wanted, False)[known.codes.to_numpy()]]  # the last for code -1: without a path
-    return found.assign(ns=found["end_ns"].to_numpy() - found["start_ns"].to_numpy())
+    rows = np.flatnonzero(np.append(wanted, False)[known.codes])  # the last for code -1: without a path
+    found = pieces.take(rows)
+    found["ns"] = found["end_ns"].to_numpy() - found["start_ns"].to_numpy()
+    return found
 
 
 def idle_pieces(booked: Bookings) -> pd.DataFrame:

@@ -29,8 +29,10 @@ def _marks(facts: Facts, name: str) -> pd.DataFrame:
     events = facts.get(HOST_EVENTS)
     if events is None:
         return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": []})
-    is_mark = events["name"].cat.categories.to_series().str.startswith(name).to_numpy(dtype=np.bool_)
-    marks = events[is_mark[events["name"].cat.codes.to_numpy()]].sort_values(["start_ns", "duration_ns"], kind="stable")
+    is_mark = events["name"].array.categories.to_series().str.startswith(name).to_numpy(dtype=np.bool_)
+    marks: pd.DataFrame = events[is_mark[events["name"].array.codes]].sort_values(
+        ["start_ns", "duration_ns"], kind="stable"
+    )
     ends = (marks["start_ns"] + marks["duration_ns"]).to_numpy()
     return marks[marks["start_ns"].to_numpy() >= np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(marks)]]
 

@@ -18,8 +18,8 @@ def computing(kernels: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 
 def varying(kernels: pd.DataFrame, steps: int) -> npt.NDArray[np.bool_]:
     """Mask of the kernels whose type and shapes do not occur in all of the ``steps``."""
-    types, shapes = (kernels[name].cat.codes.to_numpy(dtype=np.int64) for name in ("type", "input_shapes"))
-    kinds, kind = np.unique(types * (len(kernels["input_shapes"].cat.categories) + 1) + shapes, return_inverse=True)
+    types, shapes = (kernels[name].array.codes.astype(np.int64) for name in ("type", "input_shapes"))
+    kinds, kind = np.unique(types * (len(kernels["input_shapes"].array.categories) + 1) + shapes, return_inverse=True)
     numbers, step = np.unique(kernels["step"].to_numpy(), return_inverse=True)
     seen = np.unique(kind * max(len(numbers), 1) + step) // max(len(numbers), 1)
     return np.asarray(np.bincount(seen, minlength=len(kinds))[kind] < steps, dtype=np.bool_)

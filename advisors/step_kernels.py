@@ -18,6 +18,7 @@ from advisor_core.api.facts import (
     SOURCE_ROW,
     Column,
     Facts,
+    Groups,
     Shortening,
     Unavailable,
     fact,
@@ -187,7 +188,7 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame["end_ns"] = own["end_ns"].to_numpy()
     begins = _begins(frame, windows)
     frame["bytes"] = _shared(moved_bytes(frame).to_numpy(), frame["duration_ns"].to_numpy(), _goes_on(frame, begins))
-    frame["signature"] = frame.groupby(list(SIGNATURE), observed=True, sort=False).ngroup()
+    frame["signature"] = Groups(frame, SIGNATURE, sort=False).codes
     wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
     breaks = begins | _behind_collectives(frame, device[device["communication"]])
     return StepKernels(frame, begins, breaks, len(windows), wall)
@@ -201,12 +202,12 @@ def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
 
 
 def _goes_on(frame: pd.DataFrame, begins: np.ndarray) -> np.ndarray:
-    kinds = frame["type"].cat
+    kinds = frame["type"].array
     on_lists = np.array([str(name).startswith(ON_LISTS) for name in kinds.categories] + [False])[kinds.codes]
     shaped = ((frame["input_shapes"] != "") | (frame["output_shapes"] != "")).to_numpy()
     if not (on_lists & ~shaped).any():
         return np.zeros(len(frame), dtype=np.bool_)
-    same = np.concatenate([[False], kinds.codes.to_numpy()[1:] == kinds.codes.to_numpy()[:-1]])
+    same = np.concatenate([[False], kinds.codes[1:] == kinds.codes[:-1]])
     may = on_lists & ~shaped & same & ~begins
     first = np.maximum.accumulate(np.where(may, 0, np.arange(len(frame))))
     return np.asarray(may & shaped[first], dtype=np.bool_)

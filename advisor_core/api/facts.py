@@ -5,6 +5,7 @@ from __future__ import annotations
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
+from advisor_core.contracts.frames import Held, frame_of, narrowed, picked
 from advisor_core.contracts.keys import AnyKey, Key
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
@@ -140,6 +141,7 @@ __all__ = [
     "Fact",
     "Facts",
     "Groups",
+    "Held",
     "HostActivity",
     "HostChange",
     "JobFacts",
@@ -177,6 +179,7 @@ __all__ = [
     "elements",
     "enclosing_of",
     "fact",
+    "frame_of",
     "frames_of",
     "host_activity",
     "host_pauses",
@@ -195,6 +198,7 @@ __all__ = [
     "memory_steps",
     "moved_bytes",
     "name_of_group",
+    "narrowed",
     "of_graph_engine",
     "operation_names",
     "parents_of",
@@ -206,6 +210,7 @@ __all__ = [
     "per_text",
     "phase_ledger",
     "phases",
+    "picked",
     "pipes",
     "rank_summary",
     "replay",

@@ -70,7 +70,8 @@ class TableSchema(Key["pd.DataFrame"]):
             _typed(given[column.name], column) if column.name in given else _absent(column, len(frame))
             for column in columns
         ]
-        typed = pd.DataFrame(dict(enumerate(typed_columns)), index=pd.RangeIndex(len(frame)), copy=False)
+        # One piece of memory for the columns of a type: rows are chosen from a piece at a time.
+        typed = pd.DataFrame(dict(enumerate(typed_columns)), index=pd.RangeIndex(len(frame)), copy=False).copy()
         # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
         # to turn back to find a column.
         typed.columns = index_of(tuple(column.name for column in columns))

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.frames import frame_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 How: TypeAlias = "str | Callable[[npt.NDArray[Any]], Any]"
 """A name of `Groups.of`, or a function of the values of one group, which suits few groups."""
+
+FEW = 20_000
+"""Up to so many values are sorted, which takes a fifth of the time of a hash table where they are few hundreds, and as
+much where they are so many."""
+EXACT = 2.0**53
+"""Up to here every whole number is a float."""
 
 
 def aggregated(
@@ -40,9 +48,8 @@ class Groups:
             whole = codes if name == self._by[0] else _joined(whole, codes, count)
         self.rows: Ints = np.flatnonzero(known)
         self._all = len(self.rows) == len(frame)
-        codes, values = pd.factorize(whole if self._all else whole[self.rows], sort=sort)
-        self.codes: Ints = codes.astype(np.int64, copy=False)
-        self.count = len(values)
+        self.codes: Ints
+        self.codes, self.count = _numbered(whole if self._all else whole[self.rows], sort=sort)
 
     def __len__(self) -> int:
         return self.count
@@ -70,7 +77,8 @@ class Groups:
 
     def table(self, **columns: tuple[str, How]) -> pd.DataFrame:
         """One row per group: its keys, and what is asked of its values of a column."""
-        return pd.DataFrame(self.keys() | {name: self.of(column, how) for name, (column, how) in columns.items()})
+        values = self.keys() | {name: self.of(column, how) for name, (column, how) in columns.items()}
+        return frame_of(values, self.count)
 
     def of(self, column: str, how: How) -> Any:
         """One value per group: ``size``; ``first``, of its first row; ``any``; ``sum``, ``min``, ``max``, ``median`` or
@@ -89,11 +97,24 @@ class Groups:
 
 def _codes(column: pd.Series) -> tuple[Ints, int]:
     """A number for each value, in the order of the values, -1 for one that is not known; and how many there are."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(column.cat.codes, np.int64), len(column.cat.categories)
-    values = column.to_numpy()
+    held = column.array
+    if isinstance(held, pd.Categorical):
+        return held.codes.astype(np.int64), len(held.categories)
+    values = held.to_numpy()
+    if values.dtype.kind in "iub" and len(values) <= FEW:
+        codes, count = _numbered(values, sort=True)
+        return codes, count
     codes, distinct = pd.factorize(values, sort=True)
     return np.asarray(codes, np.int64), len(distinct)
+
+
+def _numbered(values: npt.NDArray[Any], *, sort: bool) -> tuple[Ints, int]:
+    """As ``pd.factorize`` of whole numbers, all known: the number of each, and how many there are."""
+    if sort and len(values) <= FEW:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.int64, copy=False), len(distinct)
+    codes, found = pd.factorize(values, sort=sort)
+    return codes.astype(np.int64, copy=False), len(found)
 
 
 def _joined(before: Ints, codes: Ints, count: int) -> Ints:
@@ -104,11 +125,20 @@ def _joined(before: Ints, codes: Ints, count: int) -> Ints:
 
 
 def _sum(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
-    if values.dtype.kind == "f":  # pandas adds floats with compensation, which depends less on their order
+    if values.dtype.kind == "f":
+        if _whole(values):
+            return np.bincount(codes, values, count).astype(np.float64, copy=False)
+        # pandas adds floats with compensation, which depends less on their order
         return pd.Series(values).groupby(codes).sum().to_numpy()
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, values.astype(np.int64, copy=False))
     return sums
+
+
+def _whole(values: npt.NDArray[np.float64]) -> bool:
+    """Whether these floats are whole numbers whose sums are exact in any order. NaN is none."""
+    with np.errstate(invalid="ignore"):
+        return bool((values == np.floor(values)).all()) and float(np.abs(values).sum()) < EXACT
 
 
 def _outermost(choose: np.ufunc, values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+from advisor_core.contracts.frames import Held
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,30 +21,18 @@ KEPT = 256
 def matching(names: pd.Series, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
     """Mask of the rows of a categorical whose name contains the pattern; each distinct name is tried once, also where
     several facts and advisors ask the same of one table or of parts of it."""
-    column = names.cat
+    column: Any = names.array
     if not len(column.categories):
         return np.zeros(len(names), dtype=np.bool_)
-    return _tried(_Names(column.categories), pattern)[column.codes.to_numpy()]
-
-
-class _Names:
-    """The distinct names of a table. Frames that are taken from one another share them, and an index never changes, so
-    one is told by its identity; it is held, so that no other takes its place in memory."""
-
-    def __init__(self, held: pd.Index) -> None:
-        self.held = held
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Names) and self.held is other.held
-
-    def __hash__(self) -> int:
-        return id(self.held)
+    hits: npt.NDArray[np.bool_] = _tried(Held(column.categories), pattern)[column.codes]
+    return hits
 
 
 @lru_cache(KEPT)
-def _tried(names: _Names, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
-    """Whether each of the names contains the pattern. The last is for code -1: no name."""
+def _tried(names: Held[pd.Index], pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
+    """Whether each of the names contains the pattern. The last is for code -1: no name. Frames that are taken from one
+    another share their names, and an index never changes."""
     search = pattern.search
-    hits = np.array([*(search(str(name)) is not None for name in names.held.tolist()), False], dtype=np.bool_)
+    hits = np.array([*(search(str(name)) is not None for name in names.value.tolist()), False], dtype=np.bool_)
     hits.flags.writeable = False
     return hits

@@ -94,8 +94,8 @@ def memory_curve(facts: Facts) -> pd.DataFrame:
 def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     """Mask of the rows of ``operator_memory`` that the graph engine allocated."""
     names = operators["name"]
-    own = np.array([str(name).startswith(GRAPH_ENGINE) for name in names.cat.categories], dtype=bool)
-    return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
+    own = np.array([str(name).startswith(GRAPH_ENGINE) for name in names.array.categories], dtype=bool)
+    return own[names.array.codes] if len(own) else np.zeros(len(names), dtype=bool)
 
 
 STEPS = (

@@ -10,7 +10,7 @@ import pandas as pd
 
 from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import CORE_COUNTERS, L2_CACHE, PROFILE, Facts, Groups
+from advisor_core.api.facts import CORE_COUNTERS, L2_CACHE, PROFILE, Facts, Groups, narrowed
 from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
@@ -84,7 +84,8 @@ def _of_cache(facts: Facts, own: StepKernels, kinds: Groups) -> _Columns:
     if rates is None:
         return []
     task = ["stream", "task"]
-    kernels = own.frame.assign(kind=kinds.codes).sort_values("start_ns", kind="stable")
+    kernels = narrowed(own.frame, [*task, "name", "start_ns", "duration_ns", "source_row"]).assign(kind=kinds.codes)
+    kernels = kernels.sort_values("start_ns", kind="stable")
     kernels = kernels[(kernels["task"] >= 0).to_numpy()]
     of_kernels, of_rates = (frame.groupby(task)["source_row"] for frame in (kernels, rates))
     left = kernels.assign(turn=of_kernels.cumcount(), turns=of_kernels.transform("size"))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import COUNTERS, PORTS, PROFILE, CollectiveState, Facts, collective_state, peaks
+from advisor_core.api.facts import COUNTERS, PORTS, PROFILE, CollectiveState, Facts, aggregated, collective_state, peaks
 from advisor_core.api.renderers import Cell, View
 from advisors.messages import message
 from advisors.rank_tables import known, rank_table
@@ -87,8 +87,7 @@ def _of_parts(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 def _summed(samples: pd.DataFrame) -> pd.DataFrame:
     """Channels are sampled together. A sample that not all of them have is left out: its sum would be too small."""
-    grouped = samples.groupby("time_ns", sort=True)["value"]
-    sums = pd.DataFrame({"value": grouped.sum(), "channels": grouped.size()}).reset_index()
+    sums = aggregated(samples, "time_ns", value=("value", "sum"), channels=("value", "size"))
     whole: pd.DataFrame = sums[sums["channels"] == sums["channels"].max()]
     return whole
 
@@ -115,13 +114,16 @@ def _row(
 
 
 def _of(table: pd.DataFrame, part: str, counter: str) -> npt.NDArray[np.bool_]:
-    return ((table["part"] == part) & (table["counter"] == counter)).to_numpy()
+    return np.asarray((table["part"].array == part) & (table["counter"].array == counter), dtype=np.bool_)
 
 
 def _hits(table: pd.DataFrame, part: str, counter: str) -> float:
     """The share of hits in all that was moved: each sample counts by how much it is about."""
     keys = ["channel", "time_ns"]
-    moved, hits = table[_of(table, part, counter)], table[_of(table, part, f"{counter} hits")]
+    hits = table[_of(table, part, f"{counter} hits")]
+    if hits.empty:
+        return float("nan")
+    moved = table[_of(table, part, counter)]
     both = moved.merge(hits, on=keys, suffixes=("", "_hits"))
     weight = both["value"].sum()
     return float((both["value"] * both["value_hits"]).sum() / weight) if weight else float("nan")

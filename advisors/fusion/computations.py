@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from advisor_core.api import packaged_yaml
 from advisors.fusion.expressions import Expression, parse
+
+MATCHED = 8192
+"""Answers that are kept: some 150 operator types of a program, each asked about by some 50 lists of globs."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,12 @@ def _operations_with_roles(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 def matches(operator: str, globs: Iterable[str]) -> bool:
     """Whether an operator type fits one of the globs."""
-    return any(pattern.fullmatch(operator) for pattern in _patterns(tuple(globs)))
+    return _matches(operator, tuple(globs))
+
+
+@lru_cache(MATCHED)
+def _matches(operator: str, globs: tuple[str, ...]) -> bool:
+    return any(pattern.fullmatch(operator) for pattern in _patterns(globs))
 
 
 @cache

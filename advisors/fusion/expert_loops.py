@@ -81,7 +81,7 @@ def find_loops(kernels: StepKernels, nodes: KernelNodes) -> ExpertLoops:
     is_product = np.array([node.operation in PRODUCTS for node in nodes.nodes], dtype=np.bool_)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts]
     is_heavy = is_product | np.isin(classes, HEAVY)
-    types = kernels.frame["type"].cat.codes.to_numpy()
+    types = kernels.frame["type"].array.codes
     found: list[_Loop] = []
     known: dict[bytes, list[_Loop]] = {}  # most layers and steps are alike
     begins = np.flatnonzero(kernels.breaks)[1:].tolist()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_core.api.facts import Facts, fact
+from advisor_core.api.facts import Facts, fact, picked
 from advisors.fusion.computations import vocabulary
 from advisors.fusion.dataflow import Node, node_of
 from advisors.fusion.passes import backward_kernels
@@ -42,7 +42,7 @@ def nodes_of(kernels: StepKernels) -> KernelNodes:
     """The nodes of these kernels."""
     frame, operations = kernels.frame, vocabulary()
     signature = frame["signature"].to_numpy(dtype=np.int64)
-    nodes = [node_of(row, operations) for row in frame[DESCRIBED].iloc[kernels.firsts].to_dict("records")]
+    nodes = [node_of(row, operations) for row in picked(frame, kernels.firsts, DESCRIBED).to_dict("records")]
     backward = np.zeros(len(frame), dtype=np.bool_)
     known: dict[bytes, npt.NDArray[np.bool_]] = {}  # most steps of a program are alike
     for part in kernels.parts():

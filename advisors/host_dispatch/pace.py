@@ -80,7 +80,7 @@ def excess_share(slow: Layer, at_work: Layer, borders: np.ndarray, part: Layer |
 
 def _at_work(booked: Bookings) -> Layer:
     """The time in which the device computes or moves data."""
-    paths = booked.pieces["path"].cat.categories.tolist()
+    paths = booked.pieces["path"].array.categories.tolist()
     return _booked_to(booked, *(path for path in paths if covered(path, _WORKING) and not covered(path, _WAITING)))
 
 

@@ -20,9 +20,11 @@ from advisor_core.api.facts import (
     PROFILE,
     Column,
     Facts,
+    Groups,
     Unavailable,
     enclosing_of,
     fact,
+    frame_of,
     launches,
     matching,
     parents_of,
@@ -96,14 +98,16 @@ def _paths(calls: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """The modules by the path of their calls, and the row of each call there, by index of ``calls``."""
     starts = calls["start_ns"].to_numpy()
     around = parents_of(calls["thread"].to_numpy(), starts, starts + calls["duration_ns"].to_numpy())
-    codes, names = calls["name"].cat.codes.to_numpy(), calls["name"].cat.categories
+    codes, names = calls["name"].array.codes, calls["name"].array.categories
     path = np.full(len(calls), -1, dtype=np.int64)
     rows: list[pd.DataFrame] = []
     level, depth, count = np.flatnonzero(around < 0), 0, 0
     while len(level):
-        keys = pd.DataFrame({"parent": np.where(around[level] >= 0, path[around[level]], -1), "code": codes[level]})
-        path[level] = keys.groupby(["parent", "code"], sort=False).ngroup().to_numpy() + count
-        rows.append(keys.drop_duplicates().assign(depth=depth))
+        parents = np.where(around[level] >= 0, path[around[level]], -1)
+        keys = frame_of({"parent": parents, "code": codes[level].astype(np.int64), "depth": depth}, len(level))
+        same = Groups(keys, ("parent", "code"), sort=False)
+        path[level] = same.codes + count
+        rows.append(keys.take(same.firsts))
         count += len(rows[-1])
         depth += 1
         level = np.flatnonzero((path < 0) & (around >= 0) & (path[np.maximum(around, 0)] >= 0))

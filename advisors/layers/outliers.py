@@ -105,11 +105,11 @@ class OperatorTimes:
         )
         self._rows, self._cell = rows[place >= 0], place[place >= 0]
         self._tower, self._backward, self._layer = (times.cells[name].to_numpy() for name in _LAYER)
-        types = own.frame["type"].cat
+        types = own.frame["type"].array
         cells = pd.DataFrame(
             {
                 "cell": self._cell,
-                "type": types.codes.to_numpy()[self._rows],
+                "type": types.codes[self._rows],
                 "ns": own.frame["duration_ns"].to_numpy()[self._rows],
             }
         )

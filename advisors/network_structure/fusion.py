@@ -203,8 +203,8 @@ def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float | np.ndarray, ot
 
 def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]:
     """The number of kernels of each group of fused operator types per step."""
-    types = own.frame["type"].cat
-    counts = np.bincount(types.codes.to_numpy(), minlength=len(types.categories)).tolist()
+    types = own.frame["type"].array
+    counts = np.bincount(types.codes, minlength=len(types.categories)).tolist()
     run = {str(name): count for name, count in zip(types.categories, counts, strict=True)}
     return [sum(count for name, count in run.items() if matches(name, names)) / own.steps for names in fused]
 

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, aggregated, elements, fact, matching, shapes_of
+from advisor_core.api.facts import (
+    DTYPE_BYTES,
+    Column,
+    Facts,
+    Shape,
+    aggregated,
+    elements,
+    fact,
+    matching,
+    picked,
+    shapes_of,
+)
 from advisors.step_kernels import StepKernels, step_kernels
 
 if TYPE_CHECKING:
@@ -211,7 +222,7 @@ def products(own: StepKernels) -> pd.DataFrame:
     frame = own.frame
     names = ["type", "input_shapes", "input_dtypes", "input_formats", "output_shapes"]
     plain = (frame["operator_class"] == "matmul").to_numpy() & ~matching(frame["type"], _NOT_PLAIN)
-    mine = frame[["signature", "duration_ns", "core", "block_dim", *names]][plain]
+    mine = picked(frame, plain, ("signature", "duration_ns", "core", "block_dim", *names))
     mine = mine.assign(core=mine["core"].astype(object))
     totals = aggregated(
         mine,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import PROFILE, Column, Facts, fact, launches
+from advisor_core.api.facts import PROFILE, Column, Facts, fact, launches, picked
 from advisors.roofline.attention import attention_of
 from advisors.roofline.convolutions import convolution_flops
 from advisors.roofline.products import gathered_of, grouped_of, product_of
@@ -65,7 +65,7 @@ def kernel_work(facts: Facts) -> KernelWork:
     """
     own = facts[step_kernels]
     divided = _divided(facts, own.frame)
-    texts = own.frame[[*SIGNATURE, "output_formats", "operator_class", "core"]].iloc[own.firsts].astype(object)
+    texts = picked(own.frame, own.firsts, (*SIGNATURE, "output_formats", "operator_class", "core"))
     rows, moved = [], []
     for signature, text in enumerate(texts.to_dict("records")):
         row, traffic = _work(text, signature in divided)

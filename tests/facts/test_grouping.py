@@ -16,7 +16,7 @@ _ROWS = st.lists(
         st.sampled_from(["b", "a", "c"]),
         st.sampled_from([-1, 0, 1, 2]),
         st.integers(-(2**40), 2**40),
-        st.one_of(st.just(float("nan")), st.integers(-99, 99).map(float)),
+        st.one_of(st.just(float("nan")), st.integers(-99, 99).map(float), st.integers(-99, 99).map(lambda n: n / 7)),
         st.booleans(),
     ),
     max_size=30,
@@ -54,7 +54,9 @@ def test_the_same_as_pandas(
     found = aggregated(frame, by, sort=sort, found=asked)
     expected = frame.groupby(list(by), observed=True, sort=sort, as_index=False).agg(found=asked)
     same = {name: "str" for name in ("category", "text") if name in by}
-    pd.testing.assert_frame_equal(found.astype(same), expected.astype(same), check_dtype=len(found) > 0)
+    pd.testing.assert_frame_equal(
+        found.astype(same), expected.astype(same), check_dtype=len(found) > 0, check_column_type=False
+    )
 
 
 @settings(max_examples=10)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed, picked
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
@@ -79,18 +80,19 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
-    calls = device.loc[rows, ["table", "row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
+    calls = picked(device, rows, ("table", "row", "start_ns", "end_ns", "name"))
+    calls.insert(0, "work", rows)
     calls["name"] = calls["name"].astype(str)
     calls = _identified(calls, facts[PROFILE].vocabulary, facts.get(COLLECTIVES))
     calls["elapse_ns"] = calls["end_ns"] - calls["start_ns"]
     calls["step"] = _steps(booked, calls)
     open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
     lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
-    paths = open_pieces["path"].cat
+    paths = open_pieces["path"].array
     by_leaf = np.zeros((len(calls), len(paths.categories)), dtype=np.int64)
     place = pd.Index(calls["work"]).get_indexer(open_pieces["collective"])
     known = place >= 0
-    np.add.at(by_leaf, (place[known], paths.codes.to_numpy()[known]), lengths.to_numpy()[known])
+    np.add.at(by_leaf, (place[known], paths.codes[known]), lengths.to_numpy()[known])
     calls["uncovered_ns"] = by_leaf.sum(axis=1)
     for column, path in _LEAVES.items():
         calls[column] = by_leaf[:, paths.categories.get_loc(path)] if path in paths.categories else 0
@@ -241,7 +243,9 @@ def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) 
     plane_sizes: dict[str, int] = {}
     if tasks is not None and len(tasks):
         largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
-        whole = tasks[["name", "group"]][(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
+        whole = narrowed(tasks, ("name", "group"))[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates(
+            "group"
+        )
         digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
         plane_sizes = {
             key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]
@@ -293,7 +297,7 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
     transport, name = bandwidth["transport"], operation_names(bandwidth["name"])
     is_sum = transport.isin(["SDMA", "RDMA"])
     is_link = transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])
-    moved = bandwidth[["bytes", "packets", "max_packet_bytes"]].assign(name=name)
+    moved = narrowed(bandwidth, ("bytes", "packets", "max_packet_bytes")).assign(name=name)
     sums = aggregated(moved[is_sum], "name", bytes=("bytes", "sum"))
     links = aggregated(moved[is_link], "name", packets=("packets", "sum"), max_packet_bytes=("max_packet_bytes", "max"))
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.

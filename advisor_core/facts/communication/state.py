@@ -61,8 +61,8 @@ def collective_state(facts: Facts) -> CollectiveState:
 
 
 def _named(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    hits = np.array([bool(pattern.search(str(name))) for name in names.cat.categories], dtype=bool)
-    return hits[names.cat.codes.to_numpy()]
+    hits = np.array([bool(pattern.search(str(name))) for name in names.array.categories], dtype=bool)
+    return np.asarray(hits[names.array.codes], dtype=np.bool_)
 
 
 def _with_planes(starts: np.ndarray, ends: np.ndarray, tasks: np.ndarray) -> Layer:

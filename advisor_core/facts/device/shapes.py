@@ -84,9 +84,9 @@ def _bytes(text: str, dtype: str) -> int:
 
 def per_text(column: pd.Series, function: Callable[[str], _T]) -> pd.Series:
     """``function`` of each text of a categorical column, called once per distinct text."""
-    values = np.empty(len(column.cat.categories) + 1, dtype=object)
-    values[:-1] = [function(str(text)) for text in column.cat.categories]
-    return pd.Series(values[column.cat.codes.to_numpy()], index=column.index)
+    values = np.empty(len(column.array.categories) + 1, dtype=object)
+    values[:-1] = [function(str(text)) for text in column.array.categories]
+    return pd.Series(values[column.array.codes], index=column.index)
 
 
 def moved_bytes(kernels: pd.DataFrame) -> pd.Series:

@@ -111,14 +111,14 @@ def _lane(rows: pd.DataFrame, table: TableSchema) -> pd.DataFrame:
 def classify(classes: OperatorClasses, types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
     """Class per kernel (categorical, categories = the names of the classes). Every distinct name is looked up once."""
     numbers = {name: number for number, name in enumerate(classes.names)}
-    by_type = types.cat.codes.to_numpy()
-    texts = [str(text) for text in types.cat.categories]
+    by_type = types.array.codes
+    texts = [str(text) for text in types.array.categories]
     type_class = np.array([numbers[classes.class_of(text)] if text else -1 for text in texts], dtype=np.int64)
     chosen = np.where(by_type < 0, -1, type_class[by_type]) if len(type_class) else np.full(len(types), -1)
     untold = np.flatnonzero(chosen < 0)
     if len(untold):
-        codes, place = np.unique(names.cat.codes.to_numpy()[untold], return_inverse=True)
-        kinds = [kernel_type(str(name)) for name in names.cat.categories[codes]]
+        codes, place = np.unique(names.array.codes[untold], return_inverse=True)
+        kinds = [kernel_type(str(name)) for name in names.array.categories[codes]]
         name_class = np.array([numbers[classes.class_of(kind)] for kind in kinds], dtype=np.int64)
         chosen[untold] = name_class[place]
     chosen = np.where(cores.to_numpy() == "AI_CPU", numbers[AI_CPU], chosen)

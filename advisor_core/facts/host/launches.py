@@ -9,6 +9,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed, picked
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
 from advisor_core.facts.device.work import work
@@ -117,10 +118,10 @@ def arrows_to_tasks(flows: pd.DataFrame) -> pd.DataFrame | None:
     """The arrows from the host to tasks of the device: ``flow``; ``time_ns`` and ``thread`` (the stream) of the task,
     ``time_ns_host`` and ``thread_host`` of the call; ``siblings``: how many begin there. ``None`` where one of the ends
     is not recorded at all."""
-    narrow = flows[["flow", "time_ns", "thread"]]
+    narrow = ("flow", "time_ns", "thread")
     is_launch = (flows["kind"] == "host_to_device").to_numpy()
-    heads = narrow[is_launch & (flows["end"] == "s").to_numpy()].drop_duplicates("flow")
-    tails = narrow[is_launch & (flows["end"] == "f").to_numpy()]
+    heads = picked(flows, is_launch & (flows["end"] == "s").to_numpy(), narrow).drop_duplicates("flow")
+    tails = picked(flows, is_launch & (flows["end"] == "f").to_numpy(), narrow)
     if heads.empty or tails.empty:
         return None
     head = pd.Index(heads["flow"]).get_indexer(tails["flow"])
@@ -180,7 +181,7 @@ def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> 
     task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
     if events.empty:
         return
-    spans, category = events[["thread", "start_ns", "duration_ns", "correlation"]], events["category"]
+    spans, category = narrowed(events, ("thread", "start_ns", "duration_ns", "correlation")), events["category"].array
     by_category = {name: spans[category == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
     threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
     frame.loc[rows, "call_row"] = enclosing_of(by_category["runtime"], threads, times)

@@ -75,9 +75,9 @@ def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFram
     border_rows = np.tile(rows, 2)
     order = np.argsort(times, kind="stable")
     times, border_rows = times[order], border_rows[order]
-    name = 2 * events["name"].cat.codes.to_numpy().astype(np.int64)[border_rows] + (order >= len(rows))
+    name = 2 * events["name"].array.codes.astype(np.int64)[border_rows] + (order >= len(rows))
     lengths = times[1:] - times[:-1]
-    passage = name[:-1] * (2 * len(events["name"].cat.categories)) + name[1:]
+    passage = name[:-1] * (2 * len(events["name"].array.categories)) + name[1:]
     alike = np.flatnonzero(np.isin(passage, passage[lengths >= PAUSE_NS]))
     groups = pd.DataFrame({"passage": passage[alike], "ns": lengths[alike]}).groupby("passage")
     median, count = groups["ns"].transform("median").to_numpy(), groups["ns"].transform("size").to_numpy()

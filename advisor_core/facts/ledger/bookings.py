@@ -126,7 +126,7 @@ def recorded_bookings(facts: Facts) -> Bookings:
 
 def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | None) -> pd.DataFrame:
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
-    codes, classes = device["operator_class"].cat.codes.to_numpy(), device["operator_class"].cat.categories
+    codes, classes = device["operator_class"].array.codes, device["operator_class"].array.categories
     computes = ~device["communication"].to_numpy()
     # A class costs an id for each piece: those without kernels are left out.
     found = np.unique(codes[computes]) if computes.any() else np.zeros(1, dtype=codes.dtype)

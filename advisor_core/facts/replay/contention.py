@@ -13,9 +13,11 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import frame_of
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.facts.communication.state import collective_state
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import Groups
 
 MOSTLY = 0.5
 """A kernel that had transfers beside it for this share of its time or more counts as one that ran beside them; the time
@@ -37,8 +39,8 @@ def contention(facts: Facts) -> pd.DataFrame:
     rows = np.flatnonzero(~device["communication"].to_numpy() & (shapes != "").to_numpy())
     own, shapes = device.iloc[rows], shapes.iloc[rows]
     start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
-    codes = [own["type"].cat.codes.to_numpy(), shapes.cat.codes.to_numpy()]
-    kind = own.groupby(codes, sort=False).ngroup().to_numpy().astype(np.int64)
+    of_kinds = frame_of({"type": own["type"].array.codes, "shapes": shapes.array.codes}, len(own))
+    kind = Groups(of_kinds, ("type", "shapes"), sort=False).codes
     slowed[rows] = slowed_share(kind, end - start, moving.measure(end) - moving.measure(start))
     return pd.DataFrame({"slowed": slowed})
 

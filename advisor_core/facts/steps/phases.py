@@ -91,7 +91,7 @@ def booked_in(spans: pd.DataFrame, names: Sequence[str], booked: Bookings, windo
             "step": pieces["step"].to_numpy()[piece],
             **{name: pd.Categorical(values[span]) for name, values in texts.items()},
             "path": pd.Categorical.from_codes(
-                pieces["path"].cat.codes.to_numpy()[piece], categories=pieces["path"].cat.categories
+                pieces["path"].array.codes[piece], categories=pieces["path"].array.categories
             ),
             "ns": parts.lengths[inside],
         }
@@ -118,11 +118,11 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     events = facts.get(HOST_EVENTS)
     if events is None:
         return None
-    codes = events["name"].cat.codes.to_numpy()
+    codes = events["name"].array.codes
     marks = events["category"].isin(_MARKS).to_numpy() & (events["duration_ns"].to_numpy() > 0)
-    known = np.full(len(events["name"].cat.categories), "", dtype=object)
+    known = np.full(len(events["name"].array.categories), "", dtype=object)
     for code in np.unique(codes[marks]).tolist():  # names, of which there are few
-        known[code] = profile.vocabulary.phase_of(str(events["name"].cat.categories[code]), profile.phase_marks)
+        known[code] = profile.vocabulary.phase_of(str(events["name"].array.categories[code]), profile.phase_marks)
     rows = np.flatnonzero(marks & (known != "")[codes])
     launched = facts.get(launches)
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
