@@ -15,7 +15,8 @@ from pathlib import Path
 from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
-from tests.diagnosis.counterfactuals.measure import Counterfactual, measured_together
+from tests.diagnosis.counterfactuals.kept_cases import measured_together
+from tests.diagnosis.counterfactuals.measure import Counterfactual
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
 from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT, OTHER_SIZES

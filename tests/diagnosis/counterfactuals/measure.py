@@ -100,12 +100,6 @@ class Counterfactual:
 Predict = Callable[[Prediction, Sequence[Cause]], float | None]
 
 
-def measured_together(cases: Sequence[Case]) -> list[list[Counterfactual]]:
-    """Of each case; cases of one job share what is simulated for the truth. For a pool of processes, whose workers
-    import this module and not the one that is run."""
-    return [measured(case) for case in cases]
-
-
 def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterfactual]:
     """All sets of cures of one case."""
     scenario = case.scenario
