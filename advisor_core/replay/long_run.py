@@ -38,7 +38,9 @@ def once(graphs: Sequence[Graph], free: Ints, counted: Ints, begun: int) -> list
 def repeated(graphs: Sequence[Graph], free: Ints, counted: Ints, between: Sequence[Ints]) -> list[Lasting]:
     """A turn of a long run of each of ``graphs``, which differ in nothing but their times: the recording over and over,
     each turn beginning where every chain ended in the turn before it, ``between`` ns of the chain later, until two
-    turns take equally long. ``counted``: the nodes whose last end is the end of a turn."""
+    turns take equally long and no chain takes longer for its own: a host that needs longer than the device uses up its
+    lead in any number of turns, and then the turns take as long as it does. ``counted``: the nodes whose last end is
+    the end of a turn."""
     recorded = ends_of_each(graphs, [free] * len(graphs))
     runs = [
         _LongRun(graph, counted, pauses, ended) for graph, pauses, ended in zip(graphs, between, recorded, strict=True)
@@ -49,6 +51,8 @@ def repeated(graphs: Sequence[Graph], free: Ints, counted: Ints, between: Sequen
         swept = ends_of_each([run.graph for run, _ in new], [begun for _, begun in new])
         for (run, begun), ended in zip(new, swept, strict=True):
             run.turn(begun, ended)
+        for run in turning:
+            run.use_up_lead()
     return [run.lasting() for run in runs]
 
 
@@ -60,6 +64,7 @@ class _LongRun:
         self._begun: Ints | None = None
         self._reached = int(ended[counted].max())
         self._lasts: list[int] = []
+        self._later: Ints | None = None
 
     @property
     def turning(self) -> bool:
@@ -73,7 +78,19 @@ class _LongRun:
         """When each chain begins with the next turn: where it is done with all of its nodes, and some time later."""
         latest = np.zeros(len(self._between), dtype=np.int64)
         np.maximum.at(latest, self.graph.chain, self._ended)
-        return latest + self._between
+        later = 0 if self._later is None else self._later
+        return latest + self._between + later
+
+    def use_up_lead(self) -> None:
+        """Once, where two turns took equally long and a chain longer than they for its own: it begins the next turn
+        when all else has ended, a whole turn later, and turns are counted from there on."""
+        if not self._settled or self._begun is None or self._later is not None:
+            return
+        begins = self.begins()
+        behind = begins - self._begun > self._lasts[-1]
+        if behind.any():
+            self._later = np.where(behind, np.maximum(0, self._reached - begins) + self._lasts[-1], 0)
+            self._lasts.clear()
 
     def again(self, begun: Ints) -> bool:
         """Whether the next turn is the last one once more, as it is where every chain begins equally long after it
@@ -88,6 +105,8 @@ class _LongRun:
 
     def turn(self, begun: Ints, ended: Ints) -> None:
         self._begun, self._ended = begun, ended
+        if self._later is not None:
+            self._later = np.zeros_like(self._later)
         self._lasts.append(int(ended[self._counted].max()) - self._reached)
         self._reached += self._lasts[-1]
 

@@ -7,11 +7,11 @@ plan of the report.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from advisor_core.run.pipeline import analysed
-from advisor_core.run.prepared import RunOptions
+from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.run.request import Request
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
@@ -26,9 +26,10 @@ class Prediction:
     it can be replayed, and `RuntimeError` where a rule fails: its findings would count as missing."""
 
     def __init__(self, scenario: Scenario, seed: int, select: tuple[str, ...] | None = None) -> None:
-        """``select``: the rules that judge the recording; by default those that may fire because of its causes. What
-        the others would measure takes a third of the time, and changes no prediction."""
-        select = tuple(sorted(allowed(scenario.causes))) if select is None else select
+        """``select``: the rules that judge the recording; by default those that may fire because of its causes, and
+        those that they ask about. What the others would measure takes a third of the time, and changes no
+        prediction."""
+        select = _with_those_asked(allowed(scenario.causes)) if select is None else select
         with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
             write(scenario, seed, Path(folder))
             self.result, replayed = analysed(Request((Path(folder),), RunOptions(select=select)), jobs=1)
@@ -72,3 +73,12 @@ class Prediction:
         known = self._replayed.cures
         naming = [one for one in self.result.findings if names(one, cause) and one.fingerprint in known]
         return [one.fingerprint for one in naming if one.rule == naming[0].rule]
+
+
+def _with_those_asked(rules: Collection[str]) -> tuple[str, ...]:
+    """These rules, and all whose state their conditions can read: those that are judged before them."""
+    book, found, new = prepared(RunOptions())[1], set[str](), set(rules)
+    while new:
+        found |= new
+        new = {name for rule in new for name in book[rule].after} - found
+    return tuple(sorted(found))
