@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,21 @@ def kernels(path: Path) -> list[tuple[str, str, float]]:
     trace = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
     events = [event for event in trace["traceEvents"] if event.get("ph") == "X"]
     operators = {
-        event["args"]["External id"]: event["name"]
+        _external_id(event): event["name"]
         for event in events
-        if event.get("cat", "").lower() in ("cpu_op", "operator") and "External id" in event.get("args", {})
+        if event.get("cat", "").lower() in ("cpu_op", "operator") and _external_id(event) is not None
     }
     return [
-        (event["name"], operators.get(event["args"].get("External id"), ""), float(event["dur"]))
-        for event in events
+        (event["name"], operators.get(_external_id(event), ""), float(event["dur"]))
+        for event in sorted(events, key=lambda event: float(event["ts"]))
         if event.get("cat", "").lower() == "kernel"
     ]
+
+
+def _external_id(event: dict[str, Any]) -> int | None:
+    """Spelled in two ways within one trace of PyTorch 1.9."""
+    found = {str(name).lower(): value for name, value in event.get("args", {}).items()}.get("external id")
+    return None if found is None else int(found)
 
 
 def rows(path: Path) -> list[tuple[str, str, float]]:
@@ -120,3 +127,59 @@ def test_norms_casts_and_products_of_gpt3(profiles: Path, result: Callable[[str]
     assert cast["largest_ns"] == pytest.approx(total_ns(largest), rel=1e-6)
     products = [us for kind, _, us in listed if kind in ("MatMul", "BatchMatMul")]
     assert observed(result(name), "NS001")["hot_ns"] == pytest.approx(total_ns(products), rel=1e-6)
+
+
+def test_regions_and_the_head_of_bert(profiles: Path, result: Callable[[str], RunResult]) -> None:
+    """Eight times in four layers a sum stands before the norm that reads it; rows of 30522 are no multiple of 8."""
+    name = "kineto/bert-small-h100.json.gz"
+    listed = [(operator, us) for _, operator, us in kernels(profiles / name)]
+    beside = [
+        first_us + us
+        for (first, first_us), (operator, us) in pairwise(listed)
+        if (first, operator) == ("aten::add", "aten::native_layer_norm")
+    ]
+    seen = observed(result(name), "GNS008")
+    assert (seen["regions"], len(beside), seen["of_layers"]) == (8, 8, 4)
+    assert seen["region_ns"] == pytest.approx(total_ns(beside), rel=1e-6)
+    head = max(us for operator, us in listed if operator == "aten::addmm")
+    assert observed(result(name), "GSA001")["total_ns"] == pytest.approx(total_ns([head]), rel=1e-6)
+
+
+def test_small_kernels_between_products_of_a_prefill(profiles: Path, result: Callable[[str], RunResult]) -> None:
+    """All that stands between two products or attentions, where it is more than one kernel: but for a few kernels of
+    numbers before the first layer."""
+    name = "kineto/sglang_Qwen3-8B_prefilldecode.json.gz"
+    runs: list[list[float]] = [[]]
+    for _, operator, us in kernels(profiles / name):
+        if operator in ("aten::mm", "aiter::mha_batch_prefill"):
+            runs.append([])
+        else:
+            runs[-1].append(us)
+    found = [us for run in runs if len(run) > 1 for us in run]
+    seen = observed(result(name), "GNS001")
+    assert len(found) - 5 < seen["kernels"] <= len(found)
+    assert seen["chain_ns"] == pytest.approx(total_ns(found), rel=0.01) and seen["chain_ns"] <= total_ns(found)
+
+
+def test_updates_and_convolutions_of_resnet(profiles: Path, result: Callable[[str], RunResult]) -> None:
+    """Of SGD each of 161 weights has three kernels in a row. Convolutions less the zeros that they launch."""
+    name = "kineto/resnet50-workers-0"
+    seen = result(name)
+    updates, convolutions, fp32 = observed(seen, "GNS011"), observed(seen, "GNS006"), observed(seen, "GNS004")
+    near = []
+    for path in sorted((profiles / name).glob("*.json.gz")):
+        listed = kernels(path)
+        names = [operator for _, operator, _ in listed]
+        firsts = [
+            place
+            for place in range(len(names) - 2)
+            if names[place : place + 3] == ["aten::mul_", "aten::add_", "aten::add_"]
+        ]
+        raw = total_ns([listed[place + next_one][2] for place in firsts for next_one in range(3)], steps=6)
+        near.append(updates["chain_ns"] == pytest.approx(raw, rel=1e-6))
+        convolved = total_ns([us for _, operator, us in listed if "convolution" in operator], steps=6)
+        products = total_ns([us for _, operator, us in listed if operator in ("aten::mm", "aten::addmm")], steps=6)
+        assert updates["chains"] * 6 == len(firsts)
+        assert convolutions["total_ns"] == pytest.approx(convolved, rel=0.01)
+        assert fp32["fp32_ns"] == pytest.approx(convolved + products, rel=0.01)
+    assert any(near), "of one of the two ranks"
