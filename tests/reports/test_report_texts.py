@@ -12,6 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from advisor_core.contracts.registry import Registry, Renderer
+from advisor_core.result.evidence import Evidence
+from advisor_core.result.run import RunResult
 from advisor_core.text.base import Text
 from reports import advisor_register_renderers, markdown, prose
 from reports.html import HtmlRenderer
@@ -301,7 +303,7 @@ def test_a_change_of_the_plan_that_holds_on_conditions_only_says_so(example: Mod
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_plan_tells_the_first_change_its_hazards_and_where_it_is_called(example: ModuleType, lang: str) -> None:
     """Behind what to find out, so that nobody has to look for the change itself."""
-    result = example.training()
+    result = with_places(example.training())
     assert result.plan is not None
     words = Labels(lang)
     text = " ".join(MarkdownRenderer().render(result, lang).split())
@@ -319,8 +321,22 @@ def test_the_plan_tells_the_first_change_its_hazards_and_where_it_is_called(exam
         assert behind
         assert all(words(f"plan.hazard.{hazard}") in behind for hazard in change.hazards)
         stack = next((exhibit for exhibit in finding.evidence if exhibit.kind == "stack"), None)
-        assert stack is None or f"{words('plan.called')} `{stack.rows[0]['frame']}`" in behind
+        assert stack is None or f"{words('plan.called')} `{stack.place}`" in behind
     assert told
+
+
+def with_places(result: RunResult) -> RunResult:
+    """With the outermost frame of each call stack as the place in the code that it leads to."""
+
+    def placed(evidence: Evidence) -> Evidence:
+        place = str(evidence.rows[-1]["frame"]) if evidence.kind == "stack" else ""
+        return evidence.model_copy(update={"place": place})
+
+    findings = [
+        finding.model_copy(update={"evidence": [placed(evidence) for evidence in finding.evidence]})
+        for finding in result.findings
+    ]
+    return result.model_copy(update={"findings": findings})
 
 
 @pytest.mark.parametrize("lang", LANGS)
