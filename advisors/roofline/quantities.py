@@ -179,13 +179,14 @@ def quantities(facts: Facts) -> list[View]:
     in_step = np.searchsorted(begins, kernels.frame["start_ns"].to_numpy(), side="right").astype(np.int64) - 1
     backward = facts[kernel_nodes].backward
     rows: list[list[Cell]] = []
-    for what, reads in (("tokens", looked_up(kernels, in_step)), ("images", convolved(kernels, backward))):
+    for what, told, reads in (
+        ("roofline.quantities.tokens", "roofline.quantities.tokens.told", looked_up(kernels, in_step)),
+        ("roofline.quantities.images", "roofline.quantities.images.told", convolved(kernels, backward)),
+    ):
         found = _once(reads, kernels, facts.get(launches))
         if found is not None:
-            told = message(f"roofline.quantities.{what}.told", shape=" x ".join(map(str, found.shape)))
-            rows += [
-                [message(f"roofline.quantities.{what}"), *row, told] for row in _rows(facts, kernels, in_step, found)
-            ]
+            by = message(told, shape=" x ".join(map(str, found.shape)))
+            rows += [[message(what), *row, by] for row in _rows(facts, kernels, in_step, found)]
     if not rows:
         return []
     rank = facts[PROFILE].rank
