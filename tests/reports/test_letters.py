@@ -24,9 +24,7 @@ def test_each_letter_is_shown_as_a_search_would_have_it() -> None:
         assert one_line(f"a{letter}b") == " ".join(f"a{' ' if letter == chr(9) else shown}b".split()), hex(number)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "  a", "a  b", "a b ", "a\tb", "a\r\nb", "a\u3000b", "\u00a0a", "plain text"]
-)
+@pytest.mark.parametrize("text", ["", " ", "  a", "a  b", "a b ", "a\tb", "a\r\nb", "a\u3000b", "\u00a0a", "plain"])
 def test_white_space_becomes_one_space(text: str) -> None:
     assert one_line(text) == " ".join(visible(text.replace("\t", " ")).split())
 
