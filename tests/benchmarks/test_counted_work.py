@@ -98,6 +98,25 @@ def test_plugins_and_rules_are_loaded_without_what_writes_reports() -> None:
     )
 
 
+def test_rules_are_shown_without_what_reads_profiles_and_files_of_yaml(tmp_path: Path) -> None:
+    """Not by the first command, which keeps what the files of YAML say, but from the second on."""
+    code = (
+        "import sys\n"
+        "from advisor_core.cli.main import main\n"
+        "sys.argv[1:] = ['rules', 'show', 'HD001']\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules)"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+        )
+    imported = ran.stdout.splitlines()[-1].split()
+    assert "advisor_core.rules.files.ruleset" in imported
+    assert [name for name in imported if name.startswith(("yaml.", "advisor_core.loaders.", "pandas.core"))] == []
+    assert "advisor_core.result.comparison" not in imported
+
+
 @pytest.mark.parametrize("scenario", ["healthy-training-single", "transformer-training"])
 def test_a_run_turns_no_text_into_arrow_arrays(
     scenario: str, shared_sample: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
