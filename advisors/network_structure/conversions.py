@@ -99,8 +99,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     def evidence(row: int) -> list[Reference]:
         rows = part[part["conversion"] == result["conversion"][row]]
         told = ["type", "reads", "writes", "before", "after"]
-        sums = {"kernels": ("duration_ns", "size"), "total_ns": ("duration_ns", "sum")}
-        by_shape = aggregated(rows, told, sort=False, **sums)
+        by_shape = aggregated(rows, told, sort=False, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
         top = by_shape.sort_values("total_ns", ascending=False, kind="stable").head(10)
         columns = ("name", "type", "start_ns", "duration_ns", "input_shapes", "input_formats", "output_formats")
         return [

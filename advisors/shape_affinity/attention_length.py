@@ -137,9 +137,9 @@ def _attentions(own: StepKernels) -> pd.DataFrame:
             rows.append((operator, inputs, dtypes.split(";")[0], *sizes))
     table = pd.DataFrame(rows, columns=list(_OF_SHAPES))
     named = frame[by].astype(str).set_axis(["operator", "input_shapes"], axis=1).assign(ns=frame["duration_ns"])
-    sums = {"kernels": ("ns", "size"), "total_ns": ("ns", "sum"), "mean_ns": ("ns", "mean")}
-    summed = aggregated(named, ["operator", "input_shapes"], **sums)
-    result: pd.DataFrame = table.merge(summed, on=["operator", "input_shapes"])
+    by_shape = ["operator", "input_shapes"]
+    summed = aggregated(named, by_shape, kernels=("ns", "size"), total_ns=("ns", "sum"), mean_ns=("ns", "mean"))
+    result: pd.DataFrame = table.merge(summed, on=by_shape)
     result["ns_per_flop"] = result["mean_ns"] / result["flops"]
     for name in ("kernels", "total_ns"):
         result[name] = result[name] / own.steps
