@@ -120,8 +120,12 @@ class StepKernels:
     def require_tensors(self) -> None:
         """Raises `Unavailable` where shapes or dtypes of inputs or outputs are not recorded of any kernel: the flow of
         data can then not be followed from one kernel to the next."""
-        if not all((self.frame[name] != "").any() for name in TENSORS):
+        if not self._flowing:
             raise Unavailable(message("kernels.unflowing"), message("kernels.unshaped.collect"), ("level1",))
+
+    @cached_property
+    def _flowing(self) -> bool:
+        return all((self.frame[name] != "").any() for name in TENSORS)
 
     @cached_property
     def bandwidth(self) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ from advisor_core.api.facts import (
     parents_of,
 )
 from advisor_core.api.renderers import FrameKind
+from advisors.gradient_arrows import gradient_arrows
 
 Ints = npt.NDArray[np.int64]
 
@@ -160,8 +162,8 @@ def placed(paths: Paths, events: pd.DataFrame, nesting: Nesting, around: Ints, r
 
 def _coded(column: pd.Series) -> tuple[Ints, list[str]]:
     """The values of a column as numbers, -1 for none, and the texts that these stand for."""
-    values = column.astype("category").cat
-    return values.codes.to_numpy().astype(np.int64), values.categories.astype(str).tolist()
+    values: Any = column.astype("category").array
+    return values.codes.astype(np.int64), values.categories.astype(str).tolist()
 
 
 def _distinct(parts: tuple[Ints, Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
@@ -186,11 +188,9 @@ def callers_of_gradients(facts: Facts, events: pd.DataFrame, around: Ints) -> In
     """``around`` where the backward pass lies below what it is the gradient of: an outermost operator that arrows lead
     to from one operator is inside the call around that. One that arrows lead to from several stays where it is."""
     flows = facts.get(FLOWS)
-    arrows = None if flows is None else flows[flows["kind"] == "forward_backward"]
-    if arrows is None or arrows.empty:
+    pairs = None if flows is None else gradient_arrows(flows)
+    if pairs is None or pairs.empty:
         return around
-    heads, tails = (arrows[arrows["end"] == end].drop_duplicates("flow") for end in ("s", "f"))
-    pairs = heads.merge(tails, on="flow", suffixes=("_forward", "_backward"))
     operators = events[(events["category"] == "cpu_op").to_numpy()]
     forward = enclosing_of(operators, pairs["thread_forward"].to_numpy(), pairs["time_ns_forward"].to_numpy())
     backward = enclosing_of(

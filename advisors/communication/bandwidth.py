@@ -17,6 +17,7 @@ from advisor_core.api.facts import (
     collective_calls,
     collective_state,
     matching,
+    narrowed,
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
@@ -72,7 +73,7 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         frame[column] = frame[column].astype(str)
     frame["usual_bandwidth"] = frame["transport"].map(usual)
     frame["ratio"] = frame["bandwidth"] / frame["usual_bandwidth"]
-    moving = calls[["group", "moving_ns", "transmit_ns"]][calls["moving_ns"] >= 0]
+    moving = narrowed(calls, ("group", "moving_ns", "transmit_ns"))[calls["moving_ns"] >= 0]
     traced = aggregated(moving, "group", moving_ns=("moving_ns", "sum"), transmit_ns=("transmit_ns", "sum"))
     traced = traced.set_index("group") / steps
     for column in ("moving_ns", "transmit_ns"):

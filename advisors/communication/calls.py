@@ -107,6 +107,7 @@ LEAVES = (LEAF, TIME, SHARE_OF_STEP)
 
 def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
     """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
+    calls = calls.head(limit)
     named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
     told = calls["source"] != ""
     for name in ("transmit_ns", "wait_ns", "launch_gap_ns"):

@@ -19,6 +19,7 @@ from advisor_core.api.facts import (
     aggregated,
     collective_calls,
     collective_state,
+    frame_of,
     operation_names,
     steps,
 )
@@ -167,8 +168,14 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
     """Mask of the operations that moved more over RDMA than inside the server."""
-    table = bandwidth[["transport", "bytes"]].assign(name=operation_names(bandwidth["name"]))
-    sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
-    none = pd.Series(0, index=sums.index)
-    wide = sums.get("RDMA", none) > sums.get("SDMA", none)
+    operations = Groups(frame_of({"name": operation_names(bandwidth["name"]).array}, len(bandwidth)), "name")
+    transport, moved = (
+        bandwidth["transport"].to_numpy()[operations.rows],
+        bandwidth["bytes"].to_numpy()[operations.rows],
+    )
+    rdma, sdma = (
+        np.bincount(operations.codes, np.where(transport == kind, moved, 0), len(operations))
+        for kind in ("RDMA", "SDMA")
+    )
+    wide = pd.Series(rdma > sdma, index=pd.Index(operations.keys()["name"]))
     return names.map(wide).fillna(False).to_numpy(dtype=bool)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import Column, Facts, aggregated, elements, fact
+from advisor_core.api.facts import Column, Facts, aggregated, elements, fact, picked
 from advisors.fusion.adapters import BESIDE, adapters
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
@@ -91,12 +91,12 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
     ends = np.cumsum(lengths)
     starts = ends - lengths
     chain_of = np.repeat(np.arange(len(chains)), lengths)
-    part = kernels.frame[["type", "duration_ns", "bytes", "signature"]].iloc[members]
+    part = picked(kernels.frame, members, ("type", "duration_ns", "bytes", "signature"))
     durations = part["duration_ns"].to_numpy()
     computation_of = [pattern for pattern, _ in chains]
     signatures = part["signature"].to_numpy()
     distinct = np.unique(signatures)
-    described = kernels.frame[DESCRIBED].iloc[kernels.firsts[distinct]].to_dict("records")
+    described = picked(kernels.frame, kernels.firsts[distinct], DESCRIBED).to_dict("records")
     tensors = {signature: tensors_of(row) for signature, row in zip(distinct.tolist(), described, strict=True)}
     operations = vocabulary()
     type_code, known_types = pd.factorize(part["type"].astype(object))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import API_STATISTIC, HOST_EVENTS, PROFILE, Facts
+from advisor_core.api.facts import API_STATISTIC, HOST_EVENTS, PROFILE, Facts, picked
 from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
 from advisors.messages import message
 from advisors.rank_tables import rank_table
@@ -59,7 +59,7 @@ def marks(facts: Facts) -> list[View]:
     """Marks of the user and of engines over the whole recording: how often, and how long."""
     events, rank = facts[HOST_EVENTS], facts[PROFILE].rank
     is_mark = events["category"].isin(_MARKS).to_numpy() & (events["duration_ns"] > 0).to_numpy()
-    own = events[["name", "duration_ns"]][is_mark].astype({"name": str})
+    own = picked(events, is_mark, ("name", "duration_ns")).astype({"name": str})
     own = own[~own["name"].str.startswith(_STEP)]
     if own.empty:
         return []

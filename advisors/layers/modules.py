@@ -29,6 +29,7 @@ from advisor_core.api.facts import (
     matching,
     parents_of,
 )
+from advisors.gradient_arrows import gradient_arrows
 from advisors.layers.blocks import Pass
 from advisors.messages import message
 from advisors.step_kernels import step_kernels
@@ -134,11 +135,9 @@ def _of_gradients(flows: pd.DataFrame | None, calls: pd.DataFrame, path: pd.Seri
     """By index of an outermost operator of the backward pass: the module whose gradient it computes. One that computes
     those of several is left out."""
     none = pd.Series(np.zeros(0, dtype=np.int64), index=np.zeros(0, dtype=np.int64))
-    arrows = None if flows is None else flows[flows["kind"] == "forward_backward"]
-    if arrows is None or arrows.empty:
+    pairs = None if flows is None else gradient_arrows(flows)
+    if pairs is None or pairs.empty:
         return none
-    heads, tails = (arrows[arrows["end"] == end].drop_duplicates("flow") for end in ("s", "f"))
-    pairs = heads.merge(tails, on="flow", suffixes=("_forward", "_backward"))
     module = _at(calls, path, pairs["thread_forward"].to_numpy(), pairs["time_ns_forward"].to_numpy())
     top = enclosing_of(outer, pairs["thread_backward"].to_numpy(), pairs["time_ns_backward"].to_numpy(), outermost=True)
     found = pd.DataFrame({"top": top, "module": module})

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, Shortening, aggregated, launches, matching
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, Shortening, aggregated, launches, matching, narrowed
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
@@ -98,10 +98,9 @@ def conversions(facts: Facts, params: Params) -> Observations:
 
     def evidence(row: int) -> list[Reference]:
         rows = part[part["conversion"] == result["conversion"][row]]
-        by_shape = rows.groupby(["type", "reads", "writes", "before", "after"], sort=False)["duration_ns"].agg(
-            kernels="size", total_ns="sum"
-        )
-        top = by_shape.sort_values("total_ns", ascending=False, kind="stable").head(10).reset_index()
+        told = ["type", "reads", "writes", "before", "after"]
+        by_shape = aggregated(rows, told, sort=False, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
+        top = by_shape.sort_values("total_ns", ascending=False, kind="stable").head(10)
         columns = ("name", "type", "start_ns", "duration_ns", "input_shapes", "input_formats", "output_formats")
         return [
             Metric(message("network_structure.conversions"), records(top)),
@@ -125,8 +124,8 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
     kind = _kind(frame)
     converts = (kind != "") & ~matching(frame["type"], _QUANTISES)
     described_by = [f"{side}_{what}" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")]
-    found: pd.DataFrame = frame[["name", "duration_ns", "row", "work", *described_by]][converts]
-    part: pd.DataFrame = found[["name", "duration_ns", "row", "work"]].assign(
+    found: pd.DataFrame = narrowed(frame, ["name", "duration_ns", "row", "work", *described_by])[converts]
+    part: pd.DataFrame = narrowed(found, ("name", "duration_ns", "row", "work")).assign(
         conversion=kind[converts],
         type=types[converts],
         before=np.where(starts_chain, "", np.roll(types, 1))[converts],

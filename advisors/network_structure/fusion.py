@@ -213,11 +213,14 @@ def _row(
     computation: Computation, mine: pd.DataFrame, own: StepKernels, merging: Merging | None, *, on_gpu: bool
 ) -> dict[str, object]:
     took, kernels, kept, moved_ns = (mine[name].to_numpy() for name in ("chain_ns", "kernels", "kept_ns", "moved_ns"))
+    copied = mine["copied_ns"].to_numpy()
     backward, moving = mine["backward"].to_numpy(dtype=np.bool_), moved_ns > 0
     fused = len(mine) if merging is None else len(merging.after_ns)
     largest: Any = (None, None)
     if not backward.all():
-        largest = mine[~backward].groupby(["types", "shape"], sort=False)["chain_ns"].sum().idxmax()
+        by_shape = aggregated(mine[~backward], ["types", "shape"], sort=False, took=("chain_ns", "sum"))
+        most = int(by_shape["took"].to_numpy().argmax())
+        largest = by_shape["types"].iloc[most], by_shape["shape"].iloc[most]
     return {
         "pattern": computation.name,
         "api": computation.on_gpus if on_gpu else computation.api,
@@ -225,10 +228,10 @@ def _row(
         "shape": largest[1],
         "chains": float((~backward).sum()) / own.steps,
         "kernels": float(kernels.sum()) / own.steps,
-        "saved_launches": float(kernels.sum() - fused - (mine["copied_ns"] > 0).sum()) / own.steps,
+        "saved_launches": float(kernels.sum() - fused - (copied > 0).sum()) / own.steps,
         "chain_ns": float(took.sum()) / own.steps,
         "backward_ns": float(took[backward].sum()) / own.steps,
-        "kept_ns": float(kept.sum() + mine["copied_ns"].sum()) / own.steps,
+        "kept_ns": float(kept.sum() + copied.sum()) / own.steps,
         "bandwidth": float(mine["fused_bytes"].to_numpy()[moving].sum() / moved_ns[moving].sum() * 1e9)
         if moving.any()
         else own.bandwidth,

@@ -88,6 +88,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         & (input_tail == output_tail[product_row])
         & (output_elements < input_elements)
     )
+    if not is_slice.any():
+        raise NotApplicable(message("network_structure.no_slices"))
     slice_rows = frame[is_slice].assign(
         origin=product_row[is_slice],
         out_size=output_elements[is_slice],

@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     elements,
     launches,
     matching,
+    narrowed,
     pipes,
     shapes_of,
 )
@@ -126,7 +127,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     ratios = facts[pipes].iloc[frame["row"].to_numpy()]
     has_ratio = ratios["bound_ratio"].notna().to_numpy()
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
-    busy = {pipe: np.fmax.reduce(ratios[list(names)].to_numpy(), axis=1) for pipe, names in _PIPE_COUNTERS.items()}
+    busy = {pipe: np.fmax.reduce(narrowed(ratios, names).to_numpy(), axis=1) for pipe, names in _PIPE_COUNTERS.items()}
     weighted = pd.DataFrame(
         {
             **{pipe: share * duration for pipe, share in busy.items()},

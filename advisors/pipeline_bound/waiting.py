@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches, picked
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
@@ -59,7 +59,7 @@ def waiting(facts: Facts, params: Params) -> Observations:
     table["stalled_share"] = table["stalled_ns"].map(lambda ns: share(ns, kernels.wall_ns))
     for column in ("kernels", "total_ns"):
         table[column] = table[column] / kernels.steps
-    texts = core_kernels[["type", "input_shapes", "operator_class"]].take(groups.firsts)
+    texts = picked(core_kernels, groups.firsts, ("type", "input_shapes", "operator_class"))
     for name, shown in (("type", "operator"), ("input_shapes", "input_shapes"), ("operator_class", "operator_class")):
         table[shown] = texts[name].astype(str).to_numpy()
     table = table.sort_values("stalled_ns", ascending=False, kind="stable", ignore_index=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import PROFILE, Facts, parts
+from advisor_core.api.facts import PROFILE, Facts, narrowed, parts
 from advisor_core.api.renderers import Cell, View, format_quantity
 from advisors.measuring import share
 from advisors.messages import message
@@ -72,7 +72,7 @@ def waited_weights(own: StepKernels, table: pd.DataFrame, bounds: Roofline, span
     ].set_index("signature")
     signature = own.frame["signature"].to_numpy()
     chosen = _decoding(own, spans) & bounds.moves & np.isin(signature, weights.index.to_numpy())
-    rows = own.frame[["signature", "duration_ns", "bytes"]][chosen]
+    rows = narrowed(own.frame, ("signature", "duration_ns", "bytes"))[chosen]
     read = weights["right_bytes"].reindex(rows["signature"]).to_numpy(dtype=np.float64)
     moved = np.maximum(rows["bytes"].to_numpy(dtype=np.float64), read)
     saved = rows["duration_ns"].to_numpy() * read / 2 / moved

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, aggregated, launches, picked
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
@@ -122,7 +122,8 @@ _SAME = ("operator", "dtype", "batch", "width", "causal")
 
 def _attentions(own: StepKernels) -> pd.DataFrame:
     """The attentions of the steps by operator and input shapes, where these tell what they compute."""
-    frame = own.frame[(own.frame["operator_class"] == "attention") & (own.frame["duration_ns"] > 0)]
+    attends = ((own.frame["operator_class"] == "attention") & (own.frame["duration_ns"] > 0)).to_numpy()
+    frame = picked(own.frame, attends, ("type", "input_shapes", "input_dtypes", "output_shapes", "duration_ns"))
     if len(frame):
         own.require_shapes()
     by = ["type", "input_shapes"]
@@ -136,9 +137,9 @@ def _attentions(own: StepKernels) -> pd.DataFrame:
             rows.append((operator, inputs, dtypes.split(";")[0], *sizes))
     table = pd.DataFrame(rows, columns=list(_OF_SHAPES))
     named = frame[by].astype(str).set_axis(["operator", "input_shapes"], axis=1).assign(ns=frame["duration_ns"])
-    times = named.groupby(["operator", "input_shapes"])["ns"]
-    summed = times.agg(kernels="size", total_ns="sum", mean_ns="mean").reset_index()
-    result: pd.DataFrame = table.merge(summed, on=["operator", "input_shapes"])
+    by_shape = ["operator", "input_shapes"]
+    summed = aggregated(named, by_shape, kernels=("ns", "size"), total_ns=("ns", "sum"), mean_ns=("ns", "mean"))
+    result: pd.DataFrame = table.merge(summed, on=by_shape)
     result["ns_per_flop"] = result["mean_ns"] / result["flops"]
     for name in ("kernels", "total_ns"):
         result[name] = result[name] / own.steps

@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     aggregated,
     chip,
     launches,
+    narrowed,
     per_text,
     pipes,
     replay,
@@ -94,7 +95,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     frame = kernels.frame
     distinct = facts[matrix_products].set_index("signature")
     place = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
-    products = frame.iloc[place][["signature", "duration_ns"]].join(distinct, on="signature", how="left")
+    products = narrowed(frame, ("signature", "duration_ns")).iloc[place].join(distinct, on="signature", how="left")
     products["place"], products["chain"] = place, np.cumsum(kernels.breaks)[place]
     previous = products.shift(1)
     same = (products["left_axis"] == "k") & (products["chain"] == previous["chain"])

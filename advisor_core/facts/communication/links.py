@@ -10,6 +10,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import LINKS
 from advisor_core.facts.communication.calls import members_of_group
@@ -45,7 +46,7 @@ COLUMNS = (
 def link_speeds(facts: Facts) -> pd.DataFrame:
     """One row per group, transport and pair of ranks between which this rank moved data."""
     table, profile = facts[LINKS], facts[PROFILE]
-    moved = table[[*_LINK, "bytes", "transit_ns"]][transfers(table)]
+    moved = narrowed(table, (*_LINK, "bytes", "transit_ns"))[transfers(table)]
     frame = aggregated(moved, _LINK, bytes=("bytes", "sum"), transit_ns=("transit_ns", "sum"))
     frame["group"], frame["transport"] = frame["group"].astype(str), frame["transport"].astype(str)
     frame["bandwidth"] = frame["bytes"] / frame["transit_ns"] * 1e9

@@ -7,6 +7,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed
 from advisor_core.contracts.missing import NotApplicable, Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import KERNELS
@@ -44,7 +45,7 @@ def pipes(facts: Facts) -> pd.DataFrame:
     kernels = facts[KERNELS]
     if not facts[PROFILE].vocabulary.core_counters:
         raise NotApplicable(message("pipes.never"))
-    times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
+    times = narrowed(kernels, [f"{pipe}_ns" for pipe in PIPES]).to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():
         raise Unavailable(message("pipes.none"), message("pipes.collect"), ("level1", "pipes"))

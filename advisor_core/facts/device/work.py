@@ -8,6 +8,7 @@ import pandas as pd
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed
 from advisor_core.contracts.missing import Unanswered, Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, TableSchema
@@ -51,7 +52,7 @@ def work(facts: Facts) -> pd.DataFrame:
 
 
 def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
-    frame = kernels[["step", "start_ns", "type", "name", "core", "stream"]].copy()
+    frame = narrowed(kernels, ("step", "start_ns", "type", "name", "core", "stream"))
     frame["table"] = pd.Categorical.from_codes(
         np.zeros(len(kernels), dtype=np.int8), categories=pd.Index([KERNELS.name])
     )

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from advisor_core.contracts.doubt import Disagreement
+from advisor_core.contracts.frames import narrowed
 from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, HOST_EVENTS, KERNELS, Int64Array, Table
 from advisor_core.facts.doubt.totals import ROUNDING
 from advisor_core.text.messages import message
@@ -69,7 +70,7 @@ def _crossing(calls: Table) -> Disagreement | None:
 
     Operators and calls of the runtime are looked at by themselves: a call stands between almost any two operators."""
     category = calls.frame["category"]
-    span = calls.frame[["thread", "start_ns", "duration_ns"]].to_numpy(dtype=np.int64)
+    span = narrowed(calls.frame, ("thread", "start_ns", "duration_ns")).to_numpy(dtype=np.int64)
     found = {one: _crossings(*span[(category == one).to_numpy()].T) for one in CALLS}
     own, crossing = max(found.values(), key=lambda counted: counted[1] / max(counted[0], 1))
     if crossing <= ROUNDING * own:
@@ -90,7 +91,7 @@ def _before_launch(tables: Mapping[str, Table]) -> Disagreement | None:
     flows, tasks = tables.get(FLOWS.name), tables.get(DEVICE_TASKS.name)
     if flows is None or tasks is None:
         return None
-    arrows = flows.frame[["flow", "time_ns", "end"]][flows.frame["kind"] == "host_to_device"]
+    arrows = narrowed(flows.frame, ("flow", "time_ns", "end"))[flows.frame["kind"] == "host_to_device"]
     begun = arrows[arrows["end"] == "f"].drop_duplicates("flow").set_index("flow")["time_ns"]
     launched = arrows[arrows["end"] == "s"].drop_duplicates("flow").set_index("flow")["time_ns"]
     later = (begun - launched).dropna()

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.contracts.frames import picked
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import (
@@ -124,9 +125,8 @@ def _kernels(given: Answers) -> _Said:
     yield from _rows("kernels", "kernel_time", KERNELS, own.lengths)
     yield from _rows("collectives", "collective_time", KERNELS, collectives.lengths)
     yield from _lanes(KERNELS, own, collectives)
-    by_type = aggregated(
-        kernels[["type", "duration_ns"]][~talks], "type", count=("duration_ns", "size"), time=("duration_ns", "sum")
-    )
+    computing = picked(kernels, ~talks, ("type", "duration_ns"))
+    by_type = aggregated(computing, "type", count=("duration_ns", "size"), time=("duration_ns", "sum"))
     for kind, count, time in sorted(by_type.itertuples(index=False, name=None)):
         if kind:  # level0 names no types
             yield "kernels_of", kind, KERNELS.name, count

@@ -44,6 +44,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.frames import narrowed
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
@@ -293,7 +294,7 @@ def _idle_frame(begin: Ints, finish: Ints, path: np.ndarray, gap: Ints, sync: In
 
 
 def _largest_leaf(pieces: pd.DataFrame, gaps: int) -> pd.Series:
-    inside = pieces[["gap", "path"]].assign(ns=pieces["end_ns"] - pieces["start_ns"])[pieces["gap"] >= 0]
+    inside = narrowed(pieces, ("gap", "path")).assign(ns=pieces["end_ns"] - pieces["start_ns"])[pieces["gap"] >= 0]
     if inside.empty:
         return pd.Series([], dtype="category")
     sums = aggregated(inside, ["gap", "path"], ns=("ns", "sum"))
