@@ -11,7 +11,9 @@ from advisor_core.result.links import Link, LinkCell, LinkMatrix
 from advisor_core.result.run import Diagnostic, Environment, RunResult
 from advisor_core.result.timeline import Timeline
 from advisor_core.run.claims import rank_findings
-from advisor_core.text.base import Scalar
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.listed import listed
+from advisor_core.text.messages import message
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -50,17 +52,28 @@ def of_role(result: RunResult, role: str) -> RunResult:
     )
 
 
-def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] = ()) -> RunResult:
-    """One result from those of the roles, which are put in order of time; ``unread``: what is said of roles of which
-    nothing could be read. The findings of all roles are ranked together."""
+def guessed_roles(roles: Sequence[str]) -> Diagnostic:
+    """Said of directories that are taken for roles because a rank has a profile in each of them, not by their names:
+    they may as well hold different jobs."""
+    text = message("roles.guessed", directories=listed([Text(en=role, zh=role) for role in roles]))
+    return Diagnostic(severity="warning", source="job", message=text)
+
+
+def joined(
+    parts: Sequence[tuple[str, RunResult]], said: Sequence[Diagnostic] = (), reinforcement: bool = True
+) -> RunResult:
+    """One result from those of the roles, which are put in order of time; ``said``: what is said of all roles, or of
+    some of which nothing could be read; ``reinforcement``: whether they are known to be roles of reinforcement
+    learning. The findings of all roles are ranked together."""
     ordered = sorted(parts, key=lambda part: (min(_starts(part[1]), default=0), part[0]))
     results = [result for _, result in ordered]
     first = results[0]
     profiles = [result.profile for result in results]
     environments = {role: result.environment for role, result in ordered}
+    kinds = {found.kind for found in profiles}
     profile = first.profile.model_copy(
         update={
-            "kind": "rl",
+            "kind": "rl" if reinforcement else kinds.pop() if len(kinds) == 1 else "unknown",
             "ranks": sorted({rank for found in profiles for rank in found.ranks}),
             "world_size": max((found.world_size for found in profiles if found.world_size), default=None),
             "steps": [step for found in profiles for step in found.steps],
@@ -70,7 +83,7 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "roles": {role: found.kind for (role, _), found in zip(ordered, profiles, strict=True)},
         }
     )
-    diagnostics = [*unread, *(diagnostic for result in results for diagnostic in result.diagnostics)]
+    diagnostics = [*said, *(diagnostic for result in results for diagnostic in result.diagnostics)]
     return first.model_copy(
         update={
             "profile": profile,

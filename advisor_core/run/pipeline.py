@@ -30,7 +30,7 @@ from advisor_core.run.compose_timeline import wanted
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, unreadable
 from advisor_core.run.memory import available_bytes, most_processes
-from advisor_core.run.merge_roles import joined, of_role
+from advisor_core.run.merge_roles import guessed_roles, joined, of_role
 from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.run.rank import Compared, Recorded, alone, derive, judge, release
 from advisor_core.run.rank_outcome import RankOutcome
@@ -38,6 +38,7 @@ from advisor_core.run.request import Request
 from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
 from advisor_core.run.workers import Pool, Workers, can_fork, usable_processors
+from advisor_core.vocabulary.phases import phase_of
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves, unless it is a copy
@@ -134,7 +135,9 @@ def _of_roles(
             parts.append((role, of_role(combine(host, book, own, failed)[0], role)))
     unread = [failure for failure in failures if failure[0].role not in dict(parts)]
     unheard = [unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
-    return joined(parts, unheard), None
+    marks = host.phase_marks.third_parties_first()
+    known = any(phase_of(role, marks) for role in roles)
+    return joined(parts, unheard if known else [guessed_roles(sorted(roles)), *unheard], known), None
 
 
 def _judged(

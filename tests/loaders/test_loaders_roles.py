@@ -249,6 +249,7 @@ def test_all_roles_in_one_report(recorded: Callable[[str], Path], tmp_path: Path
     known = {finding.fingerprint: finding for finding in whole.findings}
     for finding in whole.findings:
         assert {known[other].role for other in (*finding.explains, *finding.explained_by)} <= {finding.role}
+    assert not any("none has the name" in d.message.en for d in whole.diagnostics)
     (said,) = [d for d in whole.diagnostics if older.name in d.message.en]
     assert said.role == "actor_update" and said.severity == "warning"
     for role in ROLES[1:]:
@@ -273,6 +274,20 @@ def test_all_roles_in_one_report(recorded: Callable[[str], Path], tmp_path: Path
     assert explained.code == 0 and f"role {whole.findings[0].role}" in explained.out
     two = run(save_path, tmp_path / "two", "--role", ROLES[1], "--role", ROLES[2])
     assert [f.fingerprint for f in two.result.findings] == [f.fingerprint for f in whole.findings]
+
+
+def test_directories_of_two_jobs_are_not_taken_for_roles_in_silence(
+    recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    for job in ("before", "after"):
+        save_path = recorded(job)
+    done = run(save_path, tmp_path / "out")
+    whole = done.result
+    (said,) = [d for d in whole.diagnostics if "none has the name" in d.message.en]
+    assert said.severity == "warning" and "after, before" in said.message.en and "after、before" in said.message.zh
+    assert set(whole.profile.roles) == {"before", "after"}
+    assert whole.profile.kind == run(save_path / "before", tmp_path / "alone").result.profile.kind != "rl"
+    assert "roles of one job" in done.text("report.md")
 
 
 def test_a_role_that_cannot_be_read_does_not_stop_the_others(recorded: Callable[[str], Path], tmp_path: Path) -> None:
