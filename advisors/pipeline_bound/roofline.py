@@ -86,7 +86,10 @@ def roofline_by_phase(facts: Facts, params: Params) -> Observations:
     """Operators by type and part of the recording: how near they come to what the chip can do. A product that computes
     new sequences is bound by its arithmetic, one of next tokens by the bytes of its weight: together they tell neither.
     """
-    return _observed(facts, params, phases_of(facts, facts[step_kernels].frame))
+    kernels = facts[step_kernels]
+    if facts.get(pipes) is None:
+        kernels.require_shapes()
+    return _observed(facts, params, phases_of(facts, kernels.frame))
 
 
 def _observed(facts: Facts, params: Params, phases: Texts | None) -> Observations:

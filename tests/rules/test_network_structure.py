@@ -102,22 +102,41 @@ def plain() -> Scene:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_without_kernels_or_their_types_there_is_no_answer(rule: str) -> None:
+def test_without_kernels_there_is_no_answer(rule: str) -> None:
     assert judge_rule(rule, plain().store("kernels")).state == "cannot_answer"
-    untyped = plain()
-    for row in untyped.rows["kernels"]:
-        row |= {"type": "", "core": ""}
-    assert judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer"
 
 
+@pytest.mark.parametrize("level", ["level0", "level1"])
 @pytest.mark.parametrize("rule", RULES)
-def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> None:
+def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str, level: str) -> None:
+    """At level 0 the names of the kernels tell the operators, as types do at level 1 of a captured graph."""
     scene = plain()
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
-    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
+        if level == "level0":
+            row |= {"type": "", "core": ""}
+    assert (judge_rule(rule, scene.store(level=level)).state == "cannot_answer") == (
         rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060", "NS070")
     )
+
+
+def test_names_tell_the_conversions_of_a_recording_without_types() -> None:
+    def judged(typed: bool) -> Mapping[str, object]:
+        scene = Scene().step(1, -10, 320).tensors(0, 100, "MatMulV3", ("8,8 FLOAT", "8,8 FLOAT"), ("8,8 FLOAT",))
+        scene.tensors(100, 100, "TransData", ("8,8 FLOAT",), ("8,8 FLOAT",))
+        scene.tensors(200, 100, "TransData", ("8,8 FLOAT",), ("8,8 FLOAT",))
+        for row in scene.rows["kernels"]:
+            if not typed:
+                row |= {
+                    f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")
+                }
+                row |= {"name": f"aclnnMm_{row['type']}AiCore_{row['type']}", "type": "", "core": ""}
+        return judge_rule("NS003", scene.store()).first.observation
+
+    by_names, by_types = judged(False), judged(True)
+    same = ("kernels", "total_ns", "largest_type", "share_of_step")
+    assert [by_names[name] for name in same] == [by_types[name] for name in same]
+    assert by_names["largest_input"] is by_names["back_and_forth_ns"] is None
 
 
 @pytest.mark.parametrize("rule", ["NS002", "NS010", "NS035"])
