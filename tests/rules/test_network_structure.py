@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import median
