@@ -63,7 +63,7 @@ diagnosis: $(VENV)/installed
 
 # The part of it about what a change would win; with JOBS="name ..." of some jobs, which is only printed.
 counterfactuals: $(VENV)/installed
-	$(BIN)/python -m tests.diagnosis counterfactuals $(JOBS)
+	$(BIN)/python -m tests.diagnosis counterfactuals $(JOBS) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Records the operators of public model code anew, for the simulator (advisor_core/sample/recorded; installs PyTorch).
 recordings: $(VENV)/installed

@@ -6,16 +6,18 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from math import inf
 from multiprocessing import get_context
 from pathlib import Path
 
 from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
-from tests.diagnosis.counterfactuals.kept_cases import measured_together
+from tests.diagnosis.counterfactuals.kept_cases import kept_or_measured
 from tests.diagnosis.counterfactuals.measure import Counterfactual
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
@@ -31,6 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.diagnosis", description=__doc__)
     parser.add_argument("part", nargs="?", choices=PARTS, help="only this part")
     parser.add_argument("job", nargs="*", help="only the counterfactuals of these jobs")
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no further counterfactual after so long")
     options = parser.parse_args(arguments)
     if options.job and options.part != "counterfactuals":
         parser.error("jobs are those of the counterfactuals")
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
             found = cases(options.job)
         except ValueError as error:
             parser.error(str(error))
-        part = counterfactuals(found)
+        part = counterfactuals(found, options.minutes)
         if options.job:
             sys.stdout.write(part)
             return
@@ -63,26 +66,35 @@ def findings() -> str:
         return document({name: list(part) for name, part in parts.items()}, [loss for part in lost for loss in part])
 
 
-def counterfactuals(found: Sequence[Case]) -> str:
-    """Their part of the page."""
-    # The largest first, so that no process is left with one of them at the end; the page has them in order.
-    groups = sorted(sharing(found), key=lambda places: -found[places[0]].scenario.ranks)
+def counterfactuals(found: Sequence[Case], minutes: float = inf) -> str:
+    """Their part of the page. After so many ``minutes`` no further case is begun: the page says how many are missing,
+    and another run goes on with these."""
+    until = time.monotonic() + 60 * minutes
+    results: dict[int, list[Counterfactual]] = {}
     with _pool() as pool:
-        results: dict[int, list[Counterfactual]] = {}
-        asked = pool.map(measured_together, [[found[place] for place in places] for places in groups])
-        for places, group in zip(groups, asked, strict=True):
-            results.update(zip(places, group, strict=True))
-            sys.stderr.write(f"{len(results)} of {len(found)}: {found[places[0]].scenario.name}\n")
-    return section([one for place in range(len(found)) for one in results[place]])
+        left, running = in_turn(found), {}
+        while left or running:
+            while left and len(running) < usable_processors() and time.monotonic() < until:
+                place = left.pop(0)
+                running[pool.submit(kept_or_measured, found[place])] = place
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                place = running.pop(done)
+                results[place] = done.result()
+                sys.stderr.write(f"{len(results)} of {len(found)}: {found[place].scenario.name}\n")
+    return section([one for place in sorted(results) for one in results[place]], len(found) - len(results))
 
 
-def sharing(found: Sequence[Case]) -> list[list[int]]:
-    """The places of the cases of each job with the same physics: in one process these share what is simulated for the
-    truth."""
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for place, case in enumerate(found):
-        groups.setdefault((case.scenario.name, case.unshared), []).append(place)
-    return list(groups.values())
+def in_turn(found: Sequence[Case]) -> list[int]:
+    """The places of the cases in the order in which they are measured: what most figures are of first; of that the
+    largest first, so that no process is left with one of them at the end."""
+
+    def order(place: int) -> tuple[bool, bool, int]:
+        case = found[place]
+        return case.unshared, case.dose < 1, -case.scenario.ranks
+
+    return sorted(range(len(found)), key=order)
 
 
 _SECTION = re.compile(rf"^{re.escape(HEADING)}$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

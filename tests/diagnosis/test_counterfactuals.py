@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from advisor_core.sample.scenarios import SCENARIOS
-from tests.diagnosis.__main__ import section_of, sharing, with_section
+from tests.diagnosis.__main__ import counterfactuals, in_turn, section_of, with_section
 from tests.diagnosis.counterfactuals.jobs import DOSES, Case, cases
 from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
 from tests.diagnosis.counterfactuals.page import HEADING, section
@@ -53,14 +53,18 @@ def test_each_cause_any_two_and_all_are_taken_away() -> None:
         cases(["nonsense"])
 
 
-def test_the_doses_of_a_job_share_what_is_simulated_for_its_truth_and_other_physics_does_not() -> None:
-    groups = sharing(CASES)
-    assert sorted(place for group in groups for place in group) == list(range(len(CASES)))
-    doses = [[(CASES[place].unshared, CASES[place].dose) for place in group] for group in groups]
-    assert doses[:2] == [[(False, 1.0), *((False, dose) for dose in DOSES)], [(True, 1.0)]]
-    whole, *parts = (CASES[place].scenario for place in groups[0])
-    assert all(part.setup != whole.setup and part.cured(*part.causes).setup == whole.cured(*whole.causes).setup
-               for part in parts)  # fmt: skip
+def test_what_most_figures_are_of_is_measured_first() -> None:
+    turns = [CASES[place] for place in in_turn(CASES)]
+    assert sorted(in_turn(CASES)) == list(range(len(CASES)))
+    kinds = [(case.unshared, case.dose < 1) for case in turns]
+    assert kinds == sorted(kinds) and set(kinds) == {(False, False), (False, True), (True, False)}
+    whole = [case.scenario.ranks for case in turns if case.dose == 1 and not case.unshared]
+    assert whole == sorted(whole, reverse=True)
+
+
+def test_when_the_time_is_up_the_page_says_what_is_missing() -> None:
+    assert f"the time was up: {len(CASES)}" in counterfactuals(CASES, minutes=0)
+    assert "the time was up" not in section([_made(76.0)])
 
 
 def test_the_physics_of_a_case_is_what_the_job_runs_with() -> None:

@@ -1,8 +1,8 @@
-"""Cases that were measured, kept by the whole source: a benchmark that was interrupted goes on where it was."""
+"""Cases that were measured, kept by the source of all that they depend on: a benchmark that was interrupted goes on
+where it was."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,17 +16,20 @@ from tests.diagnosis import kept_files
 from tests.diagnosis.counterfactuals.jobs import Case
 from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
 
-_SOURCES = tuple(Path(package.__path__[0]) for package in (advisor_core, advisors, rulesets, diagnosis))
+_PACKAGES = tuple(Path(package.__path__[0]) for package in (advisor_core, advisors, rulesets))
+_JUDGES = (
+    "expectations.py",
+    "diagnosis.py",
+    "truth.py",
+    "counterfactuals/measure.py",
+    "counterfactuals/predictions.py",
+)
+_SOURCES = (*_PACKAGES, *(Path(diagnosis.__path__[0]) / name for name in _JUDGES))
 _FOUND = TypeAdapter(list[Counterfactual])
 
 
-def measured_together(cases: Sequence[Case]) -> list[list[Counterfactual]]:
-    """Of each case; cases of one job share what is simulated for the truth. For a pool of processes, whose workers
-    import this module and not the one that is run."""
-    return [_measured(case) for case in cases]
-
-
-def _measured(case: Case) -> list[Counterfactual]:
+def kept_or_measured(case: Case) -> list[Counterfactual]:
+    """All sets of cures of one case."""
     key = (
         kept_files.version_of(_SOURCES),
         case.scenario.name,

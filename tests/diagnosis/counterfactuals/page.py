@@ -55,12 +55,13 @@ With the model of the job, but ranges of inferred dependencies and the error of 
 _KINDS = {"alone": "one cause", "two": "two causes", "all": "all causes"}
 
 
-def section(found: Sequence[Counterfactual]) -> str:
-    """The whole part."""
+def section(found: Sequence[Counterfactual], missing: int = 0) -> str:
+    """The whole part. ``missing``: cases that were not measured."""
     return "\n".join(
         [
             _HEAD,
             FIRST_RUN,
+            *([f"**Cases that were not measured, as the time was up: {missing}.**\n"] if missing else []),
             _summary(found),
             "### By job\n",
             "Median errors of the step, over all sets of cures of the whole causes.\n",
