@@ -61,7 +61,8 @@ picture: $(VENV)/installed
 diagnosis: $(VENV)/installed
 	$(BIN)/python -m tests.diagnosis
 
-# The part of it about what a change would win; with JOBS="name ..." of some jobs, which is only printed.
+# The part of it about what a change would win; with JOBS="name ..." of some jobs, which is only printed; with MINUTES=n
+# no further job is begun after so long, and another run goes on where this one was.
 counterfactuals: $(VENV)/installed
 	$(BIN)/python -m tests.diagnosis counterfactuals $(JOBS) $(if $(MINUTES),--minutes $(MINUTES))
 
