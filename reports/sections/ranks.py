@@ -121,6 +121,8 @@ def _costs(found: Balance, outline: Outline, t: Labels) -> str:
     everyone = max(len(found.ranks), outline.result.profile.world_size or 0)
     if found.slowdown is not None and replayed < everyone:
         told.append(t("ranks.of_few", count=replayed, all=everyone))
+    elif found.slowdown is not None and outline.result.plan is not None and outline.result.plan.absent:
+        told.append(t("ranks.of_recorded", count=replayed))
     slowdown, stage = max(((one.slowdown or 1.0, one.stage) for one in found.stages), default=(1.0, 0))
     if slowdown >= NOTED:
         told.append(t("ranks.stage", stage=stage, slowdown=f"{slowdown:.2f}"))

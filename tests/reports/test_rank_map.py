@@ -186,3 +186,20 @@ def test_what_differences_cost_names_the_ranks_that_it_leaves_out(example: Modul
     said = words(section(example, found.model_copy(update={"ranks": own, **costs})))
     assert "take about equally long" in said
     assert ("told of the 2 ranks of 4 that are replayed" in said) == (replayed < 4)
+
+
+@pytest.mark.parametrize("absent", [{}, {5: 95 * MS}])
+def test_that_ranks_are_even_is_not_told_of_those_that_they_wait_for(
+    example: ModuleType, absent: dict[int, int]
+) -> None:
+    """How many ranks the job has is not recorded, and a rank that was not recorded holds up both."""
+    costs = {"step_ns": 20 * MS, "ideal_ns": 20 * MS, "slowdown": 1.0, "waste_ns": 0}
+    found = job(2).model_copy(update=costs)
+    own = [rank.model_copy(update={"on_path_ns": 0}) for rank in found.ranks]
+    result = example.training()
+    profile = result.profile.model_copy(update={"world_size": None})
+    plan = result.plan.model_copy(update={"absent": absent})
+    whole = {"balance": found.model_copy(update={"ranks": own}), "profile": profile, "plan": plan}
+    told = ranks(Outline(result.model_copy(update=whole)), EN)
+    assert told is not None
+    assert ("2 ranks that are replayed, which wait for others" in words(told)) == bool(absent)
