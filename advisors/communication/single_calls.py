@@ -52,17 +52,17 @@ WITNESSES = 2
     columns=(
         STEP_NS,
         Column("operation", "text", "", "kind of operation", zh="通信算子"),
-        Column("moved_bytes", "float", "B", "data of the operation", zh="数据量"),
+        Column("moved_bytes", "float", "B", "data of the operation", zh="搬运字节"),
         Column("active_ns", "float", "ns", "its time without waiting", zh="活跃时间"),
-        Column("expected_ns", "float", "ns", "that time at the rate which two smaller ones reached", zh="预期"),
-        Column("ratio", "float", "ratio", "active_ns over expected_ns", zh="比值"),
+        Column("at_their_rate_ns", "float", "ns", "that time at the rate which two smaller ones reached", zh="预期"),
+        Column("ratio", "float", "ratio", "active_ns over at_their_rate_ns", zh="比值"),
         Column("smaller", "int", "count", "smaller operations of the same kind and group", zh="较小的操作数"),
         Column("excess_ns", "float", "ns", "uncovered time that it took more than expected, per step", zh="多出"),
         Column("excess_share", "float", "ratio", "excess_ns over wall time", zh="多出占比"),
     ),
     evidence=(
         Column("active", "float", "ns", "part of it in which it moves data", zh="活跃时间"),
-        Column("size", "float", "B", "data of the operation", zh="数据量"),
+        Column("size", "float", "B", "data of the operation", zh="大小"),
         ELAPSE,
     ),
 )
@@ -80,7 +80,7 @@ def slow_for_size(facts: Facts, params: Params) -> Observations:
     sizes = Groups(calls, ("operation", "group", "bytes"))
     kinds = Groups(calls, ("operation", "group"))
     per_byte, smaller = _reached(calls, kinds.codes)
-    calls["expected_ns"] = per_byte * calls["bytes"].to_numpy()
+    calls["at_their_rate_ns"] = per_byte * calls["bytes"].to_numpy()
     calls["smaller"] = smaller
     alone = sizes.sizes[sizes.codes] < params["min_samples"]
     calls, kind = (
@@ -89,7 +89,7 @@ def slow_for_size(facts: Facts, params: Params) -> Observations:
     )
     if calls.empty:
         raise NotApplicable(message("communication.no_smaller", least=WITNESSES))
-    longer = np.minimum(np.maximum(calls["active_ns"] - calls["expected_ns"], 0), calls["uncovered_ns"])
+    longer = np.minimum(np.maximum(calls["active_ns"] - calls["at_their_rate_ns"], 0), calls["uncovered_ns"])
     frame = pd.DataFrame(
         {
             "name": calls["name"],
@@ -98,8 +98,8 @@ def slow_for_size(facts: Facts, params: Params) -> Observations:
             "operation": calls["operation"],
             "moved_bytes": calls["bytes"].astype(np.float64),
             "active_ns": calls["active_ns"],
-            "expected_ns": calls["expected_ns"],
-            "ratio": calls["active_ns"] / calls["expected_ns"],
+            "at_their_rate_ns": calls["at_their_rate_ns"],
+            "ratio": calls["active_ns"] / calls["at_their_rate_ns"],
             "smaller": calls["smaller"],
             "excess_ns": longer / steps,
             "excess_share": longer / steps / wall,

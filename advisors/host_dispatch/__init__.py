@@ -61,5 +61,5 @@ ADVISORS = (
     tiling.tiling,
     queue_mode.queue_mode,
     capture.capture,
-    pass_sizes.held_up,
+    pass_sizes.pass_sizes,
 )

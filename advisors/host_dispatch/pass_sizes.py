@@ -126,15 +126,15 @@ def _exceeded(ascending: npt.NDArray[np.float64], share: float) -> float:
 
 
 @advisor(
-    "host_dispatch.held_up",
+    "host_dispatch.pass_sizes",
     needs=(HOST_EVENTS, PROFILE),
     columns=(
-        Column("held", "int", "count", "passes with new sequences while others run", zh="受影响的执行次数"),
+        Column("delayed_passes", "int", "count", "passes with new sequences while others run", zh="受影响的执行次数"),
         Column("decodes", "int", "count", "passes that only compute next tokens", zh="仅 decode 的执行次数"),
-        Column("held_ns", "float", "ns", "time between tokens in passes with new sequences, median", zh="受影响时"),
+        Column("delayed_ns", "float", "ns", "time between tokens in passes with new sequences, median", zh="受影响时"),
         Column("longest_ns", "float", "ns", "the longest of these", zh="最长"),
         Column("decode_ns", "float", "ns", "time between tokens in passes without, median", zh="仅 decode 时"),
-        Column("times_longer", "float", "ratio", "held_ns over decode_ns", zh="倍数"),
+        Column("slower_times", "float", "ratio", "delayed_ns over decode_ns", zh="变慢倍数"),
         Column("new_tokens", "float", "count", "tokens of new sequences in such a pass, median", zh="新序列 token 数"),
         Column(
             "running", "float", "count", "sequences that wait for their next token in it, median", zh="等待的序列数"
@@ -147,7 +147,7 @@ def _exceeded(ascending: npt.NDArray[np.float64], share: float) -> float:
         Column("period", "float", "ns", "from its start to that of the next", zh="间隔"),
     ),
 )
-def held_up(facts: Facts, params: Params) -> Observations:
+def pass_sizes(facts: Facts, params: Params) -> Observations:
     """Passes of an engine that compute new sequences while others wait for their next token, against passes that
     compute next tokens alone."""
     found = sized_passes(facts[HOST_EVENTS], facts[PROFILE].vocabulary)
@@ -164,12 +164,12 @@ def held_up(facts: Facts, params: Params) -> Observations:
     took = float(held["period_ns"].median())
     more = np.maximum(held["period_ns"] - usual, 0).sum()
     row = {
-        "held": len(held),
+        "delayed_passes": len(held),
         "decodes": len(decodes),
-        "held_ns": took,
+        "delayed_ns": took,
         "longest_ns": float(held["period_ns"].max()),
         "decode_ns": usual,
-        "times_longer": took / usual if usual else float("nan"),
+        "slower_times": took / usual if usual else float("nan"),
         "new_tokens": float(held["new_tokens"].median()),
         "running": float(held["running"].median()),
         "held_share": float(more / found["period_ns"].sum()),

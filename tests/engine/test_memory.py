@@ -42,7 +42,11 @@ def test_default_of_jobs_is_bounded_by_memory(monkeypatch: pytest.MonkeyPatch) -
     for available, jobs in ((None, 16), (512 * GIB, 16), (20 * GIB, 4), (GIB, 1)):
         monkeypatch.setattr(pipeline, "available_bytes", lambda told=available: told)
         assert pipeline._default_jobs(ranks(*[GIB] * 32)) == jobs
-    assert pipeline._default_jobs(ranks(*[1000] * 32)) == 1
+    # Small ranks are worth a process where it is a copy of this one.
+    for forks, jobs in ((True, 16), (False, 1)):
+        monkeypatch.setattr(pipeline, "can_fork", lambda told=forks: told)
+        monkeypatch.setattr(pipeline, "available_bytes", lambda: 512 * GIB)
+        assert pipeline._default_jobs(ranks(*[1000] * 32)) == jobs
 
 
 def write(file: Path, text: str) -> None:

@@ -28,7 +28,7 @@ def test_the_largest_takes_three_times_as_long_by_byte() -> None:
     found = judge_rule("CO023", growing(*SMALL, (64, 2400)).store())
     seen = found.first.observation
     assert (seen["active_ns"], seen["smaller"]) == (2_400_000, 2) and seen["ratio"] == pytest.approx(3)
-    assert seen["expected_ns"] == pytest.approx(800_000) and found.first.impact_ns == pytest.approx(1_600_000)
+    assert seen["at_their_rate_ns"] == pytest.approx(800_000) and found.first.impact_ns == pytest.approx(1_600_000)
 
 
 def test_one_quick_operation_is_no_witness() -> None:
@@ -40,7 +40,7 @@ def test_one_quick_operation_is_no_witness() -> None:
 def frame(scene: Scene) -> list[tuple[object, object]]:
     observed = judge_rule("CO023", scene.store()).observed
     assert observed is not None
-    return list(observed.frame[["expected_ns", "smaller"]].itertuples(index=False, name=None))
+    return list(observed.frame[["at_their_rate_ns", "smaller"]].itertuples(index=False, name=None))
 
 
 @pytest.mark.parametrize(

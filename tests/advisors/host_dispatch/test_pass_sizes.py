@@ -72,7 +72,7 @@ def test_times_and_tokens_by_kind_and_size() -> None:
 def test_next_tokens_wait_for_new_sequences() -> None:
     held = judge_rule("GHD016", served(*[(DECODE, 100), (DECODE, 100), (MIXED, 800)] * 6).store())
     seen = held.first.observation
-    assert (seen["held"], seen["decodes"], seen["times_longer"]) == (5, 12, 8)
+    assert (seen["delayed_passes"], seen["decodes"], seen["slower_times"]) == (5, 12, 8)
     assert (seen["new_tokens"], seen["running"]) == (2016, 32)
     # The last pass is followed by none: 5 x 700 us more than next tokens, of 5 x 1000 + 200.
     assert seen["held_share"] == pytest.approx(3500 / 5200)
@@ -83,7 +83,7 @@ def test_a_pass_of_new_sequences_alone_holds_up_those_that_run_before_and_behind
     passes = [(DECODE, 100), (PREFILL, 2000), ("execute_context_0(0)_generation_34(34)", 100)] * 6
     held = judge_rule("GHD016", served(*passes).store())
     seen = held.first.observation
-    assert (seen["held"], seen["running"], seen["new_tokens"]) == (6, 32, 4096)
+    assert (seen["delayed_passes"], seen["running"], seen["new_tokens"]) == (6, 32, 4096)
     assert held.first.severity == "medium"
 
 
