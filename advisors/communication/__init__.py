@@ -34,7 +34,7 @@ ADVISORS = (
     after_sync.after_sync,
     launch_gaps.launch_gaps,
     outliers.outliers,
-    single_calls.slow_for_size,
+    single_calls.single_calls,
     small_calls.small_calls,
     all_reduce.all_reduce,
     links.links,

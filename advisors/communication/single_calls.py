@@ -41,7 +41,7 @@ WITNESSES = 2
 
 
 @advisor(
-    "communication.slow_for_size",
+    "communication.single_calls",
     needs=(steps, collective_calls, collective_state),
     wants=(KERNELS, COLLECTIVES),
     params=("min_samples",),
@@ -66,7 +66,7 @@ WITNESSES = 2
         ELAPSE,
     ),
 )
-def slow_for_size(facts: Facts, params: Params) -> Observations:
+def single_calls(facts: Facts, params: Params) -> Observations:
     """Operations with few others of their size that move data for longer, by byte, than two smaller ones of their kind
     and group did."""
     calls, steps, wall = calls_in_steps(facts), step_count(facts), step_ns(facts)
