@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from advisors.pipeline_bound import clock, kernels, products, roofline, streams, waiting, weight_format
+from advisors.pipeline_bound import (
+    clock,
+    kernels,
+    products,
+    roofline,
+    roofline_by_phase,
+    streams,
+    waiting,
+    weight_format,
+)
 
 ADVISORS = (
     kernels.kernels,
@@ -12,4 +21,5 @@ ADVISORS = (
     weight_format.weight_format,
     streams.streams,
     *roofline.ADVISORS,
+    *roofline_by_phase.ADVISORS,
 )

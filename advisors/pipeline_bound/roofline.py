@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, context, launches, parts, pipes
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches, pipes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.phases import PHASE, Texts, phases_of
+from advisors.phases import Texts
 from advisors.roofline.bounds import Roofline
 from advisors.roofline.bounds import roofline as bounds
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kernel_rows, step_kernels
 
-_OPERATOR = Column("operator", "text", "", "operator type", zh="算子")
+OPERATOR = Column("operator", "text", "", "operator type", zh="算子")
 
-_COLUMNS = (
+COLUMNS = (
     Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
     Column("kernels", "float", "count", "kernels per step", zh="kernel 数"),
     Column("mean_ns", "float", "ns", "mean duration", zh="均值"),
@@ -58,8 +58,8 @@ _COLUMNS = (
     needs=(step_kernels, kernel_work),
     wants=(bounds, pipes, launches, HOST_EVENTS, layers),
     params=("bandwidth",),
-    about=(_OPERATOR,),
-    columns=_COLUMNS,
+    about=(OPERATOR,),
+    columns=COLUMNS,
     evidence=PLACES,
 )
 def roofline(facts: Facts, params: Params) -> Observations:
@@ -70,29 +70,10 @@ def roofline(facts: Facts, params: Params) -> Observations:
     long elementwise kernels of the profile, or at the careful one that the rule gives. What else runs on the cube and
     has no bound is told by its pipes.
     """
-    return _observed(facts, params, None)
+    return observed(facts, params, None)
 
 
-@advisor(
-    "pipeline_bound.roofline_by_phase",
-    needs=(step_kernels, kernel_work),
-    wants=(bounds, pipes, launches, HOST_EVENTS, layers, parts, context),
-    params=("bandwidth",),
-    about=(_OPERATOR, PHASE),
-    columns=_COLUMNS,
-    evidence=PLACES,
-)
-def roofline_by_phase(facts: Facts, params: Params) -> Observations:
-    """Operators by type and part of the recording: how near they come to what the chip can do. A product that computes
-    new sequences is bound by its arithmetic, one of next tokens by the bytes of its weight: together they tell neither.
-    """
-    kernels = facts[step_kernels]
-    if facts.get(pipes) is None:
-        kernels.require_shapes()
-    return _observed(facts, params, phases_of(facts, kernels.frame))
-
-
-def _observed(facts: Facts, params: Params, phases: Texts | None) -> Observations:
+def observed(facts: Facts, params: Params, phases: Texts | None) -> Observations:
     """The observations by type, and by part where the ``phases`` of the kernels are given."""
     own = facts[step_kernels]
     frame = own.frame
@@ -178,4 +159,4 @@ def _busy(facts: Facts, frame: pd.DataFrame) -> np.ndarray:
     return np.asarray(busy[frame["row"].to_numpy()])
 
 
-ADVISORS: tuple[Advisor, ...] = (roofline, roofline_by_phase)
+ADVISORS: tuple[Advisor, ...] = (roofline,)

@@ -12,7 +12,8 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
-from advisors.pipeline_bound.roofline import roofline, roofline_by_phase
+from advisors.pipeline_bound.roofline import roofline
+from advisors.pipeline_bound.roofline_by_phase import roofline_by_phase
 from advisors.roofline.convolutions import convolution_of
 from advisors.shape_affinity.patches import patches
 from tests.advisors.build import host
