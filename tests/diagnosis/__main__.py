@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from math import inf
 from multiprocessing import get_context
@@ -17,7 +17,7 @@ from pathlib import Path
 from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
-from tests.diagnosis.counterfactuals.kept_cases import kept_or_measured
+from tests.diagnosis.counterfactuals.kept_cases import is_kept, kept_or_measured
 from tests.diagnosis.counterfactuals.measure import Counterfactual
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
@@ -67,12 +67,14 @@ def findings() -> str:
 
 
 def counterfactuals(found: Sequence[Case], minutes: float = inf) -> str:
-    """Their part of the page. After so many ``minutes`` no further case is begun: the page says how many are missing,
-    and another run goes on with these."""
+    """Their part of the page. After so many ``minutes`` no further case is begun, but those that were measured before
+    are told: the page says how many are missing, and another run goes on with these."""
     until = time.monotonic() + 60 * minutes
-    results: dict[int, list[Counterfactual]] = {}
+    turns = in_turn(found)
+    results = {place: kept_or_measured(found[place]) for place in turns if is_kept(found[place])}
     with _pool() as pool:
-        left, running = in_turn(found), {}
+        left = [place for place in turns if place not in results]
+        running: dict[Future[list[Counterfactual]], int] = {}
         while left or running:
             while left and len(running) < usable_processors() and time.monotonic() < until:
                 place = left.pop(0)

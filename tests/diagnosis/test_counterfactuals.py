@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from advisor_core.sample.scenarios import SCENARIOS
+from tests.diagnosis import kept_files
 from tests.diagnosis.__main__ import counterfactuals, in_turn, section_of, with_section
 from tests.diagnosis.counterfactuals.jobs import DOSES, Case, cases
 from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
@@ -62,7 +64,8 @@ def test_what_most_figures_are_of_is_measured_first() -> None:
     assert whole == sorted(whole, reverse=True)
 
 
-def test_when_the_time_is_up_the_page_says_what_is_missing() -> None:
+def test_when_the_time_is_up_the_page_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_files, "FOLDER", tmp_path)
     assert f"the time was up: {len(CASES)}" in counterfactuals(CASES, minutes=0)
     assert "the time was up" not in section([_made(76.0)])
 

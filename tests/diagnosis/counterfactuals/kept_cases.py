@@ -30,6 +30,15 @@ _FOUND = TypeAdapter(list[Counterfactual])
 
 def kept_or_measured(case: Case) -> list[Counterfactual]:
     """All sets of cures of one case."""
+    return _FOUND.validate_json(kept_files.kept(_path(case), lambda: _FOUND.dump_json(measured(case)).decode()))
+
+
+def is_kept(case: Case) -> bool:
+    """Whether the case was measured before."""
+    return _path(case).is_file()
+
+
+def _path(case: Case) -> Path:
     key = (
         kept_files.version_of(_SOURCES),
         case.scenario.name,
@@ -38,5 +47,4 @@ def kept_or_measured(case: Case) -> list[Counterfactual]:
         case.dose,
         case.unshared,
     )
-    path = kept_files.FOLDER / "counterfactuals" / sha256(repr(key).encode()).hexdigest()
-    return _FOUND.validate_json(kept_files.kept(path, lambda: _FOUND.dump_json(measured(case)).decode()))
+    return kept_files.FOLDER / "counterfactuals" / sha256(repr(key).encode()).hexdigest()
