@@ -147,10 +147,17 @@ def test_without_outputs_no_rule_that_follows_tensors_is_in_order(rule: str) -> 
     assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
-def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:
+def test_alexnet_at_level0_says_what_names_tell_and_what_to_collect(profiles: Path, advisor_run: Run) -> None:
+    """The recording of the same job at level 1 has as many conversions in a step, told by types."""
     result = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level0", select=("NS",))
-    assert {rule.state for rule in result.rules if rule.rule in RULES} == {"cannot_answer"}
+    states = {rule.rule: rule.state for rule in result.rules if rule.rule in RULES}
+    assert [rule for rule, state in states.items() if state == "fail"] == ["NS003"]
+    assert all(states[rule] == "cannot_answer" for rule in SHAPED)
     assert all("level 1" in rule.collect.en for rule in result.rules if rule.rule in RULES and rule.collect)
+    typed = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level1", select=("NS003",))
+    found = [next(f for f in of.findings if f.rule == "NS003").observation for of in (result, typed)]
+    assert found[0]["kernels"] == found[1]["kernels"] == 57
+    assert found[0]["total_ns"] == pytest.approx(found[1]["total_ns"], rel=0.05)
 
 
 # --- the real profile, against plain reading of its table
