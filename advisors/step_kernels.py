@@ -23,7 +23,6 @@ from advisor_core.api.facts import (
     Unavailable,
     fact,
     frames_of,
-    kernel_type,
     launches,
     moved_bytes,
     steps,
@@ -80,15 +79,13 @@ COLUMNS = (
 class StepKernels:
     """``frame``: the computing kernels that start inside the steps, in order of stream and start. ``begins``: whether
     another stream or step begins with this kernel; ``breaks``: whether a chain of kernels ends before it, because of
-    that or because a collective ran in between. ``wall_ns``: of a step, mean. ``typed``: whether operator types are
-    recorded; where they are not, they are told by the names of the kernels (level 0)."""
+    that or because a collective ran in between. ``wall_ns``: of a step, mean."""
 
     frame: pd.DataFrame
     begins: np.ndarray
     breaks: np.ndarray
     steps: int
     wall_ns: float
-    typed: bool = True
 
     def parts(self) -> list[np.ndarray]:
         """The rows of each stream and step."""
@@ -118,18 +115,13 @@ class StepKernels:
     def require_shapes(self) -> None:
         """Raises `Unavailable` where no shapes are recorded."""
         if not self.shaped:
-            raise self._lacking("kernels.unshaped")
+            raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
 
     def require_tensors(self) -> None:
         """Raises `Unavailable` where shapes or dtypes of inputs or outputs are not recorded of any kernel: the flow of
         data can then not be followed from one kernel to the next."""
         if not self._flowing:
-            raise self._lacking("kernels.unflowing")
-
-    def _lacking(self, what: str) -> Unavailable:
-        if not self.typed:
-            return Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
-        return Unavailable(message(what), message("kernels.unshaped.collect"), ("level1",))
+            raise Unavailable(message("kernels.unflowing"), message("kernels.unshaped.collect"), ("level1",))
 
     @cached_property
     def _flowing(self) -> bool:
@@ -193,8 +185,8 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame = kernels.iloc[rows].reset_index(drop=True)
     for name in ("type", "core"):
         frame[name] = frame[name].cat.remove_unused_categories()
-    if not (typed := bool((frame["type"] != "").any())):
-        frame["type"] = _types_of(frame["name"])
+    if not (frame["type"] != "").any():
+        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
     frame["row"], frame["work"] = rows, own.index.to_numpy()
     frame["operator_class"] = own["operator_class"].to_numpy()
     frame["end_ns"] = own["end_ns"].to_numpy()
@@ -203,14 +195,7 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame["signature"] = Groups(frame, SIGNATURE, sort=False).codes
     wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
     breaks = begins | _behind_collectives(frame, device[device["communication"]])
-    return StepKernels(frame, begins, breaks, len(windows), wall, typed)
-
-
-def _types_of(names: pd.Series) -> pd.Categorical:
-    """The types of kernels of which only the names are recorded."""
-    names = names.array.remove_unused_categories()
-    types = np.array([kernel_type(str(name)) for name in names.categories], dtype=object)
-    return pd.Categorical(types[names.codes])
+    return StepKernels(frame, begins, breaks, len(windows), wall)
 
 
 def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:

@@ -43,11 +43,7 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
         Column("before", "text", "", "the operator that usually runs before it", zh="之前"),
         Column("after", "text", "", "the operator that usually runs after it", zh="之后"),
         Column(
-            "back_and_forth_ns",
-            "float",
-            "ns",
-            "part of total_ns in conversions that a later one undoes, as far as shapes tell",
-            zh="往返转换",
+            "back_and_forth_ns", "float", "ns", "part of total_ns in conversions that a later one undoes", zh="往返转换"
         ),
         Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces", zh="链内耗时"),
         Column("loose_ns", "float", "ns", "the rest of total_ns", zh="松散"),
@@ -80,10 +76,9 @@ def conversions(facts: Facts, params: Params) -> Observations:
 
     chained = part.index.isin(facts[fusion_chains].members)
     total, in_chain = per_step(slice(None)), per_step(chained)
-    # Without shapes the kernels of one name are what is known to be alike.
-    alike = ["reads", "writes"] if kernels.shaped else ["reads", "writes", "name"]
-    largest = _largest(part, ["type", *alike], sort=False)
-    same = np.logical_and.reduce([part["conversion"].map(largest[of]).astype(object) == part[of] for of in alike])
+    largest = _largest(part, ["type", "reads", "writes"], sort=False)
+    same = part["conversion"].map(largest["reads"]) == part["reads"]
+    same &= part["conversion"].map(largest["writes"]) == part["writes"]
     neighbours = {side: _largest(part[same & (part[side] != "")], [side], sort=True)[side] for side in _SIDES}
     texts = {f"largest_{name}": largest[column] for name, column in _OF_LARGEST.items()} | neighbours
     result = pd.DataFrame(
@@ -92,7 +87,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
             "kernels": np.bincount(kind, minlength=len(CONVERSIONS)) / kernels.steps,
             "total_ns": total,
             "largest_ns": largest["duration_ns"].reindex(CONVERSIONS, fill_value=0).to_numpy() / kernels.steps,
-            "back_and_forth_ns": per_step(undone) if kernels.shaped else np.nan,
+            "back_and_forth_ns": per_step(undone),
             "in_chain_ns": in_chain,
             "loose_ns": total - in_chain,
             "inside_ns": per_step(matching(part["name"], _INSIDE)),

@@ -102,41 +102,22 @@ def plain() -> Scene:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_without_kernels_there_is_no_answer(rule: str) -> None:
+def test_without_kernels_or_their_types_there_is_no_answer(rule: str) -> None:
     assert judge_rule(rule, plain().store("kernels")).state == "cannot_answer"
+    untyped = plain()
+    for row in untyped.rows["kernels"]:
+        row |= {"type": "", "core": ""}
+    assert judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer"
 
 
-@pytest.mark.parametrize("level", ["level0", "level1"])
 @pytest.mark.parametrize("rule", RULES)
-def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str, level: str) -> None:
-    """At level 0 the names of the kernels tell the operators, as types do at level 1 of a captured graph."""
+def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> None:
     scene = plain()
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
-        if level == "level0":
-            row |= {"type": "", "core": ""}
-    assert (judge_rule(rule, scene.store(level=level)).state == "cannot_answer") == (
+    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
         rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060", "NS070")
     )
-
-
-def test_names_tell_the_conversions_of_a_recording_without_types() -> None:
-    def judged(typed: bool) -> Mapping[str, object]:
-        scene = Scene().step(1, -10, 320).tensors(0, 100, "MatMulV3", ("8,8 FLOAT", "8,8 FLOAT"), ("8,8 FLOAT",))
-        scene.tensors(100, 100, "TransData", ("8,8 FLOAT",), ("8,8 FLOAT",))
-        scene.tensors(200, 100, "TransData", ("8,8 FLOAT",), ("8,8 FLOAT",))
-        for row in scene.rows["kernels"]:
-            if not typed:
-                row |= {
-                    f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")
-                }
-                row |= {"name": f"aclnnMm_{row['type']}AiCore_{row['type']}", "type": "", "core": ""}
-        return judge_rule("NS003", scene.store()).first.observation
-
-    by_names, by_types = judged(False), judged(True)
-    same = ("kernels", "total_ns", "largest_type", "share_of_step")
-    assert [by_names[name] for name in same] == [by_types[name] for name in same]
-    assert by_names["largest_input"] is by_names["back_and_forth_ns"] is None
 
 
 @pytest.mark.parametrize("rule", ["NS002", "NS010", "NS035"])
@@ -147,17 +128,10 @@ def test_without_outputs_no_rule_that_follows_tensors_is_in_order(rule: str) -> 
     assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
-def test_alexnet_at_level0_says_what_names_tell_and_what_to_collect(profiles: Path, advisor_run: Run) -> None:
-    """The recording of the same job at level 1 has as many conversions in a step, told by types."""
+def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:
     result = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level0", select=("NS",))
-    states = {rule.rule: rule.state for rule in result.rules if rule.rule in RULES}
-    assert [rule for rule, state in states.items() if state == "fail"] == ["NS003"]
-    assert all(states[rule] == "cannot_answer" for rule in SHAPED)
+    assert {rule.state for rule in result.rules if rule.rule in RULES} == {"cannot_answer"}
     assert all("level 1" in rule.collect.en for rule in result.rules if rule.rule in RULES and rule.collect)
-    typed = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level1", select=("NS003",))
-    found = [next(f for f in of.findings if f.rule == "NS003").observation for of in (result, typed)]
-    assert found[0]["kernels"] == found[1]["kernels"] == 57
-    assert found[0]["total_ns"] == pytest.approx(found[1]["total_ns"], rel=0.05)
 
 
 # --- the real profile, against plain reading of its table
