@@ -40,8 +40,8 @@ class Accepted(Model):
 
 
 class Recorded(Model):
-    """What was recorded, as far as it decides with what a baseline can be compared. ``profiler``: options that slow the
-    host."""
+    """The recorded settings, as far as they decide with what a baseline can be compared. ``profiler``: options that
+    slow the host."""
 
     kind: str
     roles: dict[str, str] = Field(default_factory=dict)

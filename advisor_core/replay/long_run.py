@@ -1,4 +1,4 @@
-"""What a recording would take when it is replayed: once as it stands, or as the repeating part of a long run."""
+"""The time of a recording that is replayed: once as it stands, or as the repeating part of a long run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from advisor_core.replay.graph import Graph, Ints
 from advisor_core.replay.sweep import ends_of_each
 
 _TURNS = 8
-"""Where turns do not settle (a lead that grows and shrinks) this many are replayed, and the later half counts."""
+"""Turns that are replayed where they do not settle (a lead that grows and shrinks); the later half counts."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _LongRun:
         return len(self._lasts) > 1 and self._lasts[-1] == self._lasts[-2]
 
     def begins(self) -> Ints:
-        """When each chain begins with the next turn: where it is done with all of its nodes, and some time later."""
+        """The begin of the next turn of each chain: when all of its nodes are done, and some time later."""
         latest = np.zeros(len(self._between), dtype=np.int64)
         np.maximum.at(latest, self.graph.chain, self._ended)
         later = 0 if self._later is None else self._later

@@ -1,4 +1,4 @@
-"""What the recorded step would take with changes that somebody asks for."""
+"""The time of the recorded step with changes that somebody asks for."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from advisor_core.api.facts import (
     POINT_TO_POINT,
     Facts,
     Merging,
+    Unavailable,
     collective_calls,
     operation_names,
     row_refs,
@@ -55,6 +56,16 @@ def calls_in_steps(facts: Facts) -> pd.DataFrame:
     return calls.copy(deep=False) if inside.all() else calls[inside].reset_index(drop=True)
 
 
+def moving_calls(facts: Facts) -> pd.DataFrame:
+    """The collective calls of the steps whose tasks tell moving data from waiting, with that time as ``active_ns``.
+    Raises `Unavailable` where the size of none is recorded."""
+    calls = calls_in_steps(facts)
+    calls = calls[calls["moving_ns"] >= 0].reset_index(drop=True)
+    if not (calls["bytes"] >= 0).any():
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
+    return calls.assign(active_ns=calls["moving_ns"].astype(np.float64))
+
+
 def shared_out(total_ns: float, by: pd.Series) -> pd.Series:
     """``total_ns`` in parts that are to each other as ``by``; nothing where that is nowhere above 0."""
     parts = by.clip(lower=0).astype("float64")
@@ -87,6 +98,12 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
             references.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
     return references
 
+
+ONE_CALL = (
+    Column("name", "text", "", "operation, as the exporter names it", zh="名称"),
+    Column("step_number", "int", "", "which of the profiled steps, from 0", zh="step 编号"),
+)
+"""The columns that say which call a row is about."""
 
 ELAPSE = Column("elapse", "int", "ns", "from its begin to its end", zh="总时长")
 CALL = (

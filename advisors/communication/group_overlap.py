@@ -1,4 +1,4 @@
-"""How much of the communication of each group runs under computing, as a table."""
+"""A table of the communication of each group, with the part that runs under computing."""
 
 from __future__ import annotations
 

@@ -15,13 +15,12 @@ from advisor_core.api.facts import (
     Groups,
     Merging,
     NotApplicable,
-    Unavailable,
     collective_calls,
     collective_state,
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps, divides_or_sums, shorter
+from advisors.communication.calls import ELAPSE, ONE_CALL, call_rows, divides_or_sums, moving_calls, shorter
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -31,10 +30,7 @@ from advisors.messages import message
     needs=(steps, collective_calls, collective_state),
     wants=(KERNELS, COLLECTIVES),
     params=("min_samples",),
-    about=(
-        Column("name", "text", "", "operation, as the exporter names it", zh="名称"),
-        Column("step_number", "int", "", "which of the profiled steps, from 0", zh="step 编号"),
-    ),
+    about=ONE_CALL,
     columns=(
         STEP_NS,
         Column("operation", "text", "", "kind of operation", zh="通信算子"),
@@ -56,11 +52,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
     """Operations that move data for far longer than others of the same kind, group and size.
 
     An operation that takes long may have waited: only those count whose tasks tell moving from waiting."""
-    calls, steps, wall = calls_in_steps(facts), step_count(facts), step_ns(facts)
-    calls = calls[calls["moving_ns"] >= 0].reset_index(drop=True)
-    if not (calls["bytes"] >= 0).any():
-        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
-    calls["active_ns"] = calls["moving_ns"].astype(float)
+    calls, steps, wall = moving_calls(facts), step_count(facts), step_ns(facts)
     kinds = Groups(calls, ("operation", "group", "bytes"))
     calls["samples"] = kinds.sizes[kinds.codes]
     calls["median_ns"] = kinds.of("active_ns", "median")[kinds.codes]

@@ -21,13 +21,12 @@ from advisor_core.api.facts import (
     Groups,
     Merging,
     NotApplicable,
-    Unavailable,
     collective_calls,
     collective_state,
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import ELAPSE, all_to_all, call_rows, calls_in_steps, point_to_point, shorter
+from advisors.communication.calls import ELAPSE, ONE_CALL, all_to_all, call_rows, moving_calls, point_to_point, shorter
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -45,10 +44,7 @@ WITNESSES = 2
     needs=(steps, collective_calls, collective_state),
     wants=(KERNELS, COLLECTIVES),
     params=("min_samples",),
-    about=(
-        Column("name", "text", "", "operation, as the exporter names it", zh="名称"),
-        Column("step_number", "int", "", "which of the profiled steps, from 0", zh="step 编号"),
-    ),
+    about=ONE_CALL,
     columns=(
         STEP_NS,
         Column("operation", "text", "", "kind of operation", zh="通信算子"),
@@ -69,24 +65,17 @@ WITNESSES = 2
 def single_calls(facts: Facts, params: Params) -> Observations:
     """Operations with few others of their size that move data for longer, by byte, than two smaller ones of their kind
     and group did."""
-    calls, steps, wall = calls_in_steps(facts), step_count(facts), step_ns(facts)
-    calls = calls[calls["moving_ns"] >= 0].reset_index(drop=True)
-    if not (calls["bytes"] >= 0).any():
-        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
+    calls, steps, wall = moving_calls(facts), step_count(facts), step_ns(facts)
     operations = calls["operation"].astype(str)
     of_all = ~(all_to_all(operations) | point_to_point(operations))
     calls = calls[(of_all & (calls["bytes"] > 0) & (calls["moving_ns"] > 0)).to_numpy()].reset_index(drop=True)
-    calls["active_ns"] = calls["moving_ns"].astype(np.float64)
     sizes = Groups(calls, ("operation", "group", "bytes"))
     kinds = Groups(calls, ("operation", "group"))
     per_byte, smaller = _reached(calls, kinds.codes)
     calls["at_their_rate_ns"] = per_byte * calls["bytes"].to_numpy()
     calls["smaller"] = smaller
-    alone = sizes.sizes[sizes.codes] < params["min_samples"]
-    calls, kind = (
-        calls[alone & np.isfinite(per_byte)].reset_index(drop=True),
-        kinds.codes[alone & np.isfinite(per_byte)],
-    )
+    judged = (sizes.sizes[sizes.codes] < params["min_samples"]) & np.isfinite(per_byte)
+    calls, kind = calls[judged].reset_index(drop=True), kinds.codes[judged]
     if calls.empty:
         raise NotApplicable(message("communication.no_smaller", least=WITNESSES))
     longer = np.minimum(np.maximum(calls["active_ns"] - calls["at_their_rate_ns"], 0), calls["uncovered_ns"])

@@ -127,8 +127,8 @@ def _repeats(sizes: Ints, places: Ints) -> Iterator[_Loop]:
 
 
 def _runs(sizes: Ints, period: int) -> Iterator[tuple[int, int]]:
-    """Where products are like those so many places before in all sizes but one, for long enough, and not always in all
-    sizes: from the first product to behind the last."""
+    """Stretches of products that are like those so many places before in all sizes but one, for long enough, and not
+    always in all sizes: from the first product to behind the last."""
     if len(sizes) < LEAST_EXPERTS * period:
         return
     differ = (sizes[period:] != sizes[:-period]).sum(axis=1)

@@ -12,7 +12,7 @@ have no file."""
 
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python")
 _OF_FRAMEWORK = ("torch/", "torch_npu/")
-"""How files of the framework begin where its profiler shortens paths by the folders that Python searches."""
+"""Beginnings of files of the framework where its profiler shortens paths by the folders that Python searches."""
 
 
 def frames_of(text: str) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ def _groups(config: Any) -> dict[str, Sequence[int]]:
 
 
 def _group_names(config: Any) -> dict[str, str]:
-    """What a framework called its groups; PyTorch writes ``undefined`` for one that has no name."""
+    """The names that a framework gave its groups; PyTorch writes ``undefined`` for one that has no name."""
     named = {
         group["pg_name"]: group.get("pg_desc")
         for group in (config if isinstance(config, list) else ())
