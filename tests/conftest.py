@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from advisor_core.result.run import RunResult
 from advisor_core.run import kept_ranks
-from tests.once import Once
+from tests.once import Once, ResultOf
 
 # A run that gates a change must not fail by chance, and not take long: it takes the same few examples each time.
 # `make search` looks for others.
 settings.register_profile("gate", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=300)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "gate")
+settings.load_profile(PROFILE)
 
 ROOT = Path(__file__).parent.parent
+RESULTS_AT_HAND = 8
+"""So many results a process keeps in memory; the others are read again."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if PROFILE != "search" and item.get_closest_marker("search"):
+            item.add_marker(pytest.mark.skip(reason="many whole runs: `make search` does them"))
 
 
 def real_profiles() -> Path | None:
@@ -61,6 +73,25 @@ def shared_sample(once: Once) -> Callable[..., Path]:
     def get(scenario: str = "transformer-training", **options: Any) -> Path:
         name = "-".join([scenario, *(f"{key}={value}" for key, value in sorted(options.items()))])
         return once(name, lambda folder: write_sample(folder, scenario=scenario, **options))
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def result_of(once: Once) -> ResultOf:
+    """``result_of(*paths)``: what a run with default options says of profiles that no test writes to. Any process of
+    the session makes it for all; nobody changes the result."""
+    from advisor_core.run.pipeline import run
+    from advisor_core.run.prepared import RunOptions
+
+    def judge(paths: tuple[Path, ...], folder: Path) -> None:
+        (folder / "report.json").write_text(run(paths, RunOptions(), jobs=1).model_dump_json(), encoding="utf-8")
+
+    @lru_cache(RESULTS_AT_HAND)
+    def get(*paths: Path) -> RunResult:
+        name = f"result-{hashlib.sha256(os.pathsep.join(map(str, paths)).encode()).hexdigest()[:16]}"
+        report = once(name, lambda folder: judge(paths, folder)) / "report.json"
+        return RunResult.model_validate_json(report.read_text(encoding="utf-8"), strict=True)
 
     return get
 

@@ -7,8 +7,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from advisor_core.result.run import RunResult
+
 WAIT_S = 600
 """So long one process may take to make a folder that others wait for; one that was killed never ends."""
+
+
+ResultOf = Callable[..., RunResult]
+"""``result_of(*paths)``: what a run with default options says of profiles that no test writes to."""
 
 
 class Once:

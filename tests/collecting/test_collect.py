@@ -39,10 +39,10 @@ from advisor_core.result.run import (
 )
 from advisor_core.result.run import Tool as Program
 from advisor_core.rules.judge import Verdict
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.prepared import installed_host
 from advisor_core.run.run_rules import _settled
 from advisor_core.text.base import Text
+from tests.once import ResultOf
 
 ROOT = Path(__file__).parent.parent.parent
 OPTIONS = load_host().capture_options
@@ -499,17 +499,17 @@ def test_options_of_loaders_exist() -> None:
 
 
 @pytest.fixture(scope="module")
-def level0(shared_sample: Callable[..., Path]) -> RunResult:
-    return run([shared_sample(level="level0")], RunOptions(), jobs=1)
+def level0(result_of: ResultOf, shared_sample: Callable[..., Path]) -> RunResult:
+    return result_of(shared_sample(level="level0"))
 
 
 def test_rules_that_level0_leaves_open_are_answered_by_the_configuration(
-    level0: RunResult, advisor_sample: Path
+    result_of: ResultOf, level0: RunResult, advisor_sample: Path
 ) -> None:
     """What the plan promises holds: taken with its options, none of these rules lacks them."""
     promised = {rule for c in plan("torch_npu", level0).choices if c.id in ("level1", "pipes") for rule in c.rules}
     assert {"PB001", "HD005", "SA001"} <= promised
-    again = {o.rule: o for o in run([advisor_sample], RunOptions(), jobs=1).rules}
+    again = {o.rule: o for o in result_of(advisor_sample).rules}
     assert [rule for rule in sorted(promised) if {"level1", "pipes"} & set(again[rule].options)] == []
 
 

@@ -12,10 +12,9 @@ import pytest
 from advisor_core.compare.compare import compare, compare_all
 from advisor_core.result.comparison import Comparison
 from advisor_core.result.run import RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from reports.comparison.document import headline
 from reports.labels import Labels
+from tests.once import ResultOf
 
 STEPS = 6
 
@@ -39,9 +38,9 @@ def kernels_us(events: list[dict[str, object]]) -> float:
 
 
 @pytest.fixture(scope="module")
-def results(profiles: Path) -> tuple[RunResult, RunResult]:
+def results(result_of: ResultOf, profiles: Path) -> tuple[RunResult, RunResult]:
     kineto = profiles / "kineto"
-    before, after = (run([kineto / f"resnet50-workers-{workers}"], RunOptions(), jobs=1) for workers in (0, 4))
+    before, after = (result_of(kineto / f"resnet50-workers-{workers}") for workers in (0, 4))
     return before, after
 
 
@@ -85,10 +84,10 @@ def test_kernels_are_those_of_the_traces(
     assert by_class["convolution"] == pytest.approx(ledger["compute/convolution"], abs=2 * STEPS)  # rounding
 
 
-def test_two_exports_of_a_job_are_told_apart_by_who_is_late(profiles: Path) -> None:
+def test_two_exports_of_a_job_are_told_apart_by_who_is_late(result_of: ResultOf, profiles: Path) -> None:
     """Separate runs of the AlexNet job, as text and as database: one step each, so nothing is claimed."""
     folders = [profiles / "ascend" / f"alexnet-ddp-{kind}-level1" for kind in ("text", "db")]
-    results = [run([folder], RunOptions(), jobs=1) for folder in folders]
+    results = [result_of(folder) for folder in folders]
     told = compare_all(["text", "db"], results)
     (one,) = told.comparisons
     assert one.verdict.outcome == "cannot_tell" and not one.withheld
@@ -99,8 +98,10 @@ def test_two_exports_of_a_job_are_told_apart_by_who_is_late(profiles: Path) -> N
     assert "cannot be told" in headline(told, Labels("en"))
 
 
-def test_ascend_and_gpu_are_not_compared(results: tuple[RunResult, RunResult], profiles: Path) -> None:
-    npu = run([profiles / "ascend" / "alexnet-ddp-text-level1"], RunOptions(), jobs=1)
+def test_ascend_and_gpu_are_not_compared(
+    result_of: ResultOf, results: tuple[RunResult, RunResult], profiles: Path
+) -> None:
+    npu = result_of(profiles / "ascend" / "alexnet-ddp-text-level1")
     told = compare(npu, results[1])
     assert told.verdict.outcome == "not_comparable" and told.obstacles[0].about == "vendor"
     assert not any((told.ledger, told.causes, told.operators, told.findings, told.memory, told.promises))

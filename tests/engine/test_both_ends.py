@@ -20,6 +20,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import fact_store
+from tests.once import ResultOf
 
 JOB = "late-rank-in-pipeline"
 PIPELINE = "communication/wait/pipeline"
@@ -99,8 +100,8 @@ def test_what_planes_tell_more_is_the_moving_of_data_by_the_other_end(told: Told
         assert more == pytest.approx(open_transfer[rank], rel=0.06)
 
 
-def test_one_end_alone_is_not_compared(profiles: Path) -> None:
+def test_one_end_alone_is_not_compared(result_of: ResultOf, profiles: Path) -> None:
     """The real job has the sends of ranks 0 and 1 in detail; their receives, of ranks 8 and 9, are sums only."""
-    result = run([profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"], RunOptions(), jobs=1)
+    result = result_of(profiles / "ascend" / "gpt3-pp2-2-of-16-ranks")
     booked = communication(result)
     assert all(not booked[rank][PIPELINE] for rank in range(8)) and all(booked[rank][PIPELINE] for rank in range(8, 16))

@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 
 from advisor_core.result.run import RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 NS_PER_US = 1_000
 
 
 @pytest.fixture(scope="module")
-def result(profiles: Path) -> Callable[[str], RunResult]:
+def result(result_of: ResultOf, profiles: Path) -> Callable[[str], RunResult]:
     @cache
     def of(name: str) -> RunResult:
-        return run([profiles / name], RunOptions(), jobs=1)
+        return result_of(profiles / name)
 
     return of
 

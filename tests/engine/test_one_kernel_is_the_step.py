@@ -15,6 +15,7 @@ from advisor_core.testing import measure
 from advisors.pipeline_bound.roofline import roofline
 from tests.advisors.real import real_job
 from tests.loaders.kineto.build import Recording
+from tests.once import ResultOf
 
 FINDS = {"PB016", "PB017", "GPB001"}
 SHARE = 0.96
@@ -71,7 +72,9 @@ def test_a_gpu_on_which_one_kernel_is_the_step(tmp_path: Path, operator: str, na
 
 
 @pytest.mark.parametrize("name", ["alexnet-ddp-text-level1", "gpt3-kernel-details-only_ascend_pt"])
-def test_operators_of_real_recordings_far_below_their_bound_have_a_finding(profiles: Path, name: str) -> None:
+def test_operators_of_real_recordings_far_below_their_bound_have_a_finding(
+    result_of: ResultOf, profiles: Path, name: str
+) -> None:
     """Those that the measurement shows are those that the report names, and no others."""
     bad: set[str] = set()
     for facts in real_job(profiles, name).values():
@@ -79,4 +82,4 @@ def test_operators_of_real_recordings_far_below_their_bound_have_a_finding(profi
         slow = (frame["reached"] < 0.2) & (frame["share_of_step"] >= 0.2) & (frame["mean_ns"] >= 50_000)
         most = (frame["share_of_step"] >= 0.5) & (frame["reached"] < 0.5) | (frame["share_of_step"] >= 0.9)
         bad |= set(frame.loc[slow | most, "operator"])
-    assert found(run([profiles / "ascend" / name], RunOptions(), jobs=1)) == bad
+    assert found(result_of(profiles / "ascend" / name)) == bad

@@ -17,6 +17,7 @@ from advisor_core.run.compose_timeline import timeline
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank_timeline import RankTimes
+from tests.once import ResultOf
 
 MS = 1_000_000
 WITH = RunOptions(timeline=True)
@@ -78,8 +79,10 @@ def test_an_arrow_ends_where_the_ledger_stops_waiting_for_that_rank(result: RunR
         assert any(start == arrow.start_ns for start, *_ in calls.spans)
 
 
-def test_a_timeline_changes_nothing_else_and_is_no_part_of_the_report(result: RunResult, advisor_sample: Path) -> None:
-    without = run([advisor_sample], RunOptions(), jobs=1)
+def test_a_timeline_changes_nothing_else_and_is_no_part_of_the_report(
+    result_of: ResultOf, result: RunResult, advisor_sample: Path
+) -> None:
+    without = result_of(advisor_sample)
     assert without.timeline is None
     for one in (result, without):
         assert "timeline" not in one.model_dump()

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.run import work_times
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work_times import LONGEST, RankWork, summed_work
+from tests.once import ResultOf
 
 rows = st.lists(
     st.tuples(st.sampled_from("ABCDE"), st.sampled_from(["1", "2", "3", ""]), st.integers(1, 9), st.integers(0, 10**9)),
@@ -70,9 +69,9 @@ def test_long_shapes_are_cut_and_stay_apart() -> None:
     assert work_times._short("8,8") == "8,8"
 
 
-def test_the_work_of_a_simulated_job(shared_sample: Callable[..., Path]) -> None:
+def test_the_work_of_a_simulated_job(result_of: ResultOf, shared_sample: Callable[..., Path]) -> None:
     """The kernels of a job that runs one after the other are the computing of its ledger; calls are whole per step."""
-    result = run([shared_sample("healthy-compact")], RunOptions(), jobs=1)
+    result = result_of(shared_sample("healthy-compact"))
     (work,) = result.work
     assert work.rank_steps == len(result.ledger)
     computing = sum(e.ns for step in result.ledger for e in step.entries if e.path.startswith("compute/"))

@@ -17,6 +17,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import profile, table
+from tests.once import ResultOf
 
 Lines = Callable[[list[str]], list[str]]
 
@@ -229,10 +230,10 @@ def test_without_launches_it_is_said_that_savings_are_time_of_kernels(sample: Pa
     assert not [one for one in whole.diagnostics if "launches of the host" in one.message.en]
 
 
-def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
+def test_kernels_of_two_of_sixteen_ranks_are_cut(result_of: ResultOf, profiles: Path) -> None:
     """By step_trace_time.csv the device is idle for 24.0 and 23.0 %, not for the 86 % of the rows that are left."""
     folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
-    result = run([folder / "rank0_ascend_pt", folder / "rank1_ascend_pt"], RunOptions(), jobs=1)
+    result = result_of(folder / "rank0_ascend_pt", folder / "rank1_ascend_pt")
     idle = next(finding for finding in result.findings if finding.rule == "HD001")
     assert idle.observation["idle_share"] == pytest.approx(69.9095 / 291.698, abs=1e-4)
     shares = {step.rank: {entry.path: entry.ns / 1e6 for entry in step.entries} for step in result.ledger}
@@ -245,11 +246,11 @@ def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
     assert next(rule for rule in result.rules if rule.rule == "DQ016").ranks["fail"] == [0, 1]
 
 
-def test_samples_of_memory_that_the_publisher_took_from_elsewhere(profiles: Path) -> None:
+def test_samples_of_memory_that_the_publisher_took_from_elsewhere(result_of: ResultOf, profiles: Path) -> None:
     """One file is eleven months younger than the kernels, one is of a vision model and four months younger; of the third
     a spreadsheet left six digits of each time."""
     folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
-    result = run([folder / "rank0_ascend_pt", folder / "rank1_ascend_pt"], RunOptions(), jobs=1)
+    result = result_of(folder / "rank0_ascend_pt", folder / "rank1_ascend_pt")
     said = [one.message.en for one in result.diagnostics if "time of the first row" in one.message.en]
     names = ("npu_module_mem.csv", "operator_memory.csv", "memory_record.csv")
     younger, other_model, rounded = (
@@ -272,7 +273,7 @@ REAL = (
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_whole_real_recording_is_not_doubted(profiles: Path, name: str) -> None:
-    result = run([profiles / "ascend" / name], RunOptions(), jobs=1)
+def test_a_whole_real_recording_is_not_doubted(result_of: ResultOf, profiles: Path, name: str) -> None:
+    result = result_of(profiles / "ascend" / name)
     assert not any("disagree" in diagnostic.message.en for diagnostic in result.diagnostics)
     assert not any(finding.doubted for finding in result.findings)

@@ -19,10 +19,9 @@ from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.store import FactStore
 from advisor_core.loaders.discover import discover
 from advisor_core.replay.sweep import ends
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank import fact_store
 from tests.advisors.build import ACL_THREAD, host
+from tests.once import ResultOf
 
 OWN_US, CALL_US, AWAKE_US, START_US, TAKE_US = 5.0, 5.0, 6.0, 10.0, 2.0
 """Between two calls; of a call; from room to the return of a call that waited for it; from a call to its kernel; from an
@@ -164,7 +163,7 @@ def test_a_quicker_thread_behind_the_queue_makes_room_sooner(share: float) -> No
     assert _lasts_us(graph(store), LAUNCH, share) == pytest.approx(truth, rel=0.03)
 
 
-def test_a_real_host_is_held_up_by_1022_launches(profiles: Path) -> None:
+def test_a_real_host_is_held_up_by_1022_launches(result_of: ResultOf, profiles: Path) -> None:
     """By the raw events: 1,063 of 6,095 launches take more than 30 us, and end 5.0 to 7.2 us (90 % of them) after the
     kernel that was launched 1,022 before them did; never are more launches open. The device is busy for 98 % of a step
     of 96.0 ms, and the host for 31.9 ms. Before, kernels that take no time at all won no more than 17 ms."""
@@ -177,6 +176,6 @@ def test_a_real_host_is_held_up_by_1022_launches(profiles: Path) -> None:
     assert len(found.frame) == 1_271
     held_ns = (found.frame["room_ns"] - found.frame["start_ns"]).sum()
     assert held_ns == pytest.approx(231.4e6, rel=0.001)
-    result = run([path], RunOptions(), jobs=1)
+    result = result_of(path)
     assert result.plan is not None
     assert result.plan.after_ns < 60e6

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 
 def lanes(folder: Path) -> dict[str, float]:
@@ -23,9 +22,9 @@ def lanes(folder: Path) -> dict[str, float]:
     return found
 
 
-def test_the_ledger_is_what_the_lanes_say(profiles: Path) -> None:
+def test_the_ledger_is_what_the_lanes_say(result_of: ResultOf, profiles: Path) -> None:
     job = profiles / "ascend" / "mindspore-alexnet-2-ranks-msprof"
-    result = run([job], RunOptions(), jobs=1)
+    result = result_of(job)
     raw = {rank: lanes(folder) for rank, folder in enumerate(sorted(job.glob("PROF_*")))}
     assert [step.rank for step in result.ledger] == [0, 1]
     for step in result.ledger:
@@ -38,10 +37,10 @@ def test_the_ledger_is_what_the_lanes_say(profiles: Path) -> None:
     assert not any(finding.doubted for finding in result.findings)
 
 
-def test_the_framework_is_told_by_the_names_of_operators(profiles: Path) -> None:
+def test_the_framework_is_told_by_the_names_of_operators(result_of: ResultOf, profiles: Path) -> None:
     """``Default/network-WithLossCell/...-op239``: nothing else in the recording says what ran, and advice for PyTorch is
     of no use to it."""
-    result = run([profiles / "ascend" / "mindspore-alexnet-2-ranks-msprof"], RunOptions(), jobs=1)
+    result = result_of(profiles / "ascend" / "mindspore-alexnet-2-ranks-msprof")
     assert {source.framework for source in result.inputs} == {"mindspore"}
     assert any("inferred from the names" in said.message.en for said in result.diagnostics)
     advice = [advice.text.en for finding in result.findings for advice in finding.advice]

@@ -18,9 +18,8 @@ from advisor_core.facts.steps.kernel_list import holes, kernel_list
 from advisor_core.facts.steps.start_up import start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import Scene, fact_store, profile, table
+from tests.once import ResultOf
 
 BARE = profile(framework=None)
 """As msprof records: kernels, and nothing of a framework."""
@@ -181,11 +180,11 @@ def by_hand(path: Path) -> pd.DataFrame:
     return pd.DataFrame({"start": starts, "end": starts + (rows["Duration(us)"] * 1000).round(), "name": rows["Name"]})
 
 
-def test_a_real_first_step_is_told_without_its_wait_to_start(profiles: Path) -> None:
+def test_a_real_first_step_is_told_without_its_wait_to_start(result_of: ResultOf, profiles: Path) -> None:
     folder = profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt"
     rows = by_hand(folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv")
     wait = rows[rows["name"] == "hcom_broadcast__445_0"].iloc[0]
-    result = run([folder], RunOptions(), jobs=1)
+    result = result_of(folder)
     (step,) = result.ledger
     assert step.wall_ns == pytest.approx(rows["end"].max() - wait["end"], abs=2_000)
     told = next(finding for finding in result.findings if finding.rule == "DQ017")
@@ -195,9 +194,9 @@ def test_a_real_first_step_is_told_without_its_wait_to_start(profiles: Path) -> 
     assert "DQ015" not in {finding.rule for finding in result.findings}  # told once
 
 
-def test_a_real_server_was_amid_an_earlier_pass(profiles: Path) -> None:
+def test_a_real_server_was_amid_an_earlier_pass(result_of: ResultOf, profiles: Path) -> None:
     path = profiles / "kineto" / "sglang_Qwen3-8B_prefilldecode.json.gz"
-    result = run([path], RunOptions(), jobs=1)
+    result = result_of(path)
     told = next(finding for finding in result.findings if finding.rule == "GDQ012")
     # By hand: the second kernel starts 493,287.214 us after the first one, and was handed over 43 us after it.
     assert told.observation["wait_ns"] == pytest.approx(493_244_000, abs=20_000)
@@ -206,8 +205,8 @@ def test_a_real_server_was_amid_an_earlier_pass(profiles: Path) -> None:
     assert step.wall_ns == pytest.approx(494_004_000, abs=100_000)
 
 
-def test_a_real_list_with_holes_has_no_idle_finding(profiles: Path) -> None:
-    result = run([profiles / "ascend" / "msprof-op-summary"], RunOptions(), jobs=1)
+def test_a_real_list_with_holes_has_no_idle_finding(result_of: ResultOf, profiles: Path) -> None:
+    result = result_of(profiles / "ascend" / "msprof-op-summary")
     rules = {finding.rule for finding in result.findings}
     assert "HD001" not in rules and {"DQ016", "DQ018"} <= rules
     computing = sum(entry.ns for step in result.ledger for entry in step.entries if entry.path.startswith("compute"))

@@ -10,8 +10,7 @@ from advisor_core.api.testing import Scene
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.steps import steps
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 
 def scene(*, marks: bool = True) -> Scene:
@@ -39,7 +38,7 @@ def test_tasks_that_carry_steps_keep_them() -> None:
         store[step_marks]
 
 
-def test_the_step_of_a_real_trace_has_its_number(profiles: Path) -> None:
-    result = run([profiles / "ascend" / "trace-view-only_ascend_pt"], RunOptions(), jobs=1)
+def test_the_step_of_a_real_trace_has_its_number(result_of: ResultOf, profiles: Path) -> None:
+    result = result_of(profiles / "ascend" / "trace-view-only_ascend_pt")
     (step,) = result.ledger
     assert step.step == 1 and step.wall_ns / 1e6 == pytest.approx(11.27, abs=0.01)

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from advisor_core.facts.device.work import work
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import fact_store, profile, table
+from tests.once import ResultOf
 
 NAMES = ("aclnnMm_MatMulCommon_MatMulV2", "MEMCPY_ASYNC", "EVENT_WAIT", "trans_Cast_7", "Notify_Record")
 
@@ -33,9 +32,9 @@ def test_a_type_that_tells_its_kind_is_believed() -> None:
     assert fact_store(about=profile(vendor="ascend"), **tasks("SDMA_SQE")).get(work) is None
 
 
-def test_a_trace_of_an_older_cann_is_read_as_its_profiler_read_it(profiles: Path) -> None:
+def test_a_trace_of_an_older_cann_is_read_as_its_profiler_read_it(result_of: ResultOf, profiles: Path) -> None:
     """By the lanes of the profiler itself: 1.79 ms of computing and 9.48 ms free."""
-    result = run([profiles / "ascend" / "trace-view-only_ascend_pt"], RunOptions(), jobs=1)
+    result = result_of(profiles / "ascend" / "trace-view-only_ascend_pt")
     (step,) = result.ledger
     sums = {top: sum(e.ns for e in step.entries if e.path.startswith(f"{top}/")) for top in ("compute", "idle")}
     assert step.wall_ns / 1e6 == pytest.approx(11.27, abs=0.01)

@@ -10,9 +10,8 @@ from advisor_core.api.testing import GPU, Scene
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.replay.edges import DONE
 from advisor_core.facts.replay.rank_graph import rank_graph
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.testing.scene import PYTHON_THREAD
+from tests.once import ResultOf
 
 
 def reading(call_us: float) -> Scene:
@@ -36,11 +35,11 @@ def test_a_copy_that_ends_before_its_call_held_the_host(call_us: float, waits: b
     assert (edges.kind == DONE).sum() == waits, "the call returns when the kernel before it has ended"
 
 
-def test_a_real_host_waits_in_its_copies(profiles: Path) -> None:
+def test_a_real_host_waits_in_its_copies(result_of: ResultOf, profiles: Path) -> None:
     """All 60 copies into memory that is not pinned end before their call does, 12 to 27 us; none of the 150 out of pinned
     memory. Without them a device that is busy for 86 % of the step seemed to wait for the host, and quicker kernels to
     win nothing."""
-    result = run([profiles / "kineto" / "trace-diff" / "test.json.gz"], RunOptions(), jobs=1)
+    result = result_of(profiles / "kineto" / "trace-diff" / "test.json.gz")
     (finding,) = (found for found in result.findings if found.rule == "GNS004")
     assert finding.observation["dense_saving_ns"] == pytest.approx(16.54e6, rel=0.01)
     assert finding.observation["saving_ns"] > 5e6

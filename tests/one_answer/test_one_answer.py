@@ -11,8 +11,7 @@ import pytest
 
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 JOB = "transformer-training"
 LEVEL_RULES = {"DQ001"}
@@ -47,12 +46,12 @@ LESS = {
 
 
 @pytest.fixture(scope="module")
-def answers(shared_sample: Callable[..., Path]) -> Answers:
+def answers(result_of: ResultOf, shared_sample: Callable[..., Path]) -> Answers:
     """The result for a job that was exported with given options."""
 
     @cache
     def get(scenario: str = JOB, **options: Any) -> RunResult:
-        return run([shared_sample(scenario, **options)], RunOptions(), jobs=1)
+        return result_of(shared_sample(scenario, **options))
 
     return get
 

@@ -16,6 +16,7 @@ from advisor_core.text.base import Text
 from advisor_core.text.headings import heading_key
 from reports.labels import Labels
 from reports.tables import heading
+from tests.once import ResultOf
 
 
 def declared() -> list[Column]:
@@ -38,11 +39,9 @@ def test_a_name_has_one_heading() -> None:
 
 
 @pytest.fixture(scope="module")
-def sample_result(advisor_sample: Path) -> RunResult:
-    from advisor_core.run.pipeline import run
-    from advisor_core.run.prepared import RunOptions
+def sample_result(result_of: ResultOf, advisor_sample: Path) -> RunResult:
 
-    return run([advisor_sample], RunOptions())
+    return result_of(advisor_sample)
 
 
 def test_what_a_report_shows_has_both_headings(sample_result: RunResult) -> None:

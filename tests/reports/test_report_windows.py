@@ -8,12 +8,11 @@ from types import ModuleType
 import pytest
 
 from advisor_core.result.run import LedgerWindow, RunResult
-from advisor_core.run import pipeline
-from advisor_core.run.prepared import RunOptions
 from reports.headline import verdict, what_ran
 from reports.labels import Labels
 from reports.markdown import MarkdownRenderer
 from reports.outline import Outline
+from tests.once import ResultOf
 
 WORDS: dict[LedgerWindow, tuple[str, str]] = {
     "step": ("Step time", "单步耗时"),
@@ -45,11 +44,11 @@ def test_a_list_of_calls_has_no_steps_in_its_headline(example: ModuleType) -> No
     assert "one call here" in written
 
 
-def test_real_recordings_without_a_loop_or_marks(profiles: Path) -> None:
+def test_real_recordings_without_a_loop_or_marks(result_of: ResultOf, profiles: Path) -> None:
     windows = {
         "ascend/msprof-op-summary": "stretch",  # rows of the file are missing between others
         "kineto/vllm-prefill-decode-graph.json.gz": "recording",  # no ProfilerStep
         "kineto/bert-small-h100.json.gz": "step",
     }
     for name, window in windows.items():
-        assert pipeline.run([profiles / name], RunOptions(), jobs=1).profile.window == window
+        assert result_of(profiles / name).profile.window == window

@@ -38,6 +38,8 @@ MAIN = (
     *[("PYTORCH_API", drop_table), ("PYTORCH_API", cut_rows), ("STRING_IDS", cut_rows), ("TASK_PMU_INFO", drop_rows)],
 )
 """Tables, and what is done to each."""
+FEW = 4
+"""Each fourth of them is done with every change of the project."""
 
 
 def silent(runs: Iterable[Ended]) -> list[str]:
@@ -94,6 +96,7 @@ def test_a_written_trace(tmp_path: Path) -> None:
     assert_said(of_trace(training().text(), tmp_path, OF_A_TRACE.__contains__), OF_A_TRACE)
 
 
+@pytest.mark.search
 def test_a_real_trace(profiles: Path, tmp_path: Path) -> None:
     trace = profiles / "kineto" / "bert-small-h100.json.gz"
     if not trace.is_file():
@@ -101,11 +104,13 @@ def test_a_real_trace(profiles: Path, tmp_path: Path) -> None:
     assert silent(of_trace(trace.read_bytes(), tmp_path, OF_A_TRACE.__contains__)) == []
 
 
-def test_a_database(shared_sample: Callable[..., Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.search)], ids=["a few", "the others"])
+def test_a_database(shared_sample: Callable[..., Path], tmp_path: Path, part: int) -> None:
+    damages = MAIN[::FEW] if part == 0 else [damage for number, damage in enumerate(MAIN) if number % FEW]
     whole = min(shared_sample(format="db").iterdir())
     rank = Path(shutil.copytree(whole, tmp_path / whole.name))
-    ended = list(of_database(rank, MAIN))
-    assert len(ended) == len(MAIN)
+    ended = list(of_database(rank, damages))
+    assert len(ended) == len(damages)
     assert silent(ended) == []
 
 
@@ -137,6 +142,7 @@ OF_EVENTS = {
 }
 
 
+@pytest.mark.search
 def test_a_real_trace_of_a_text_export_that_ends_early_or_has_lost_a_key(real_rank: Path) -> None:
     """Counts of kernels and of operator calls in other files tell what the trace has lost."""
     assert_said(of_events(real_rank, OF_EVENTS.__contains__), OF_EVENTS)
@@ -159,6 +165,7 @@ OF_TEXT = {
 }
 
 
+@pytest.mark.search
 def test_a_real_text_export(real_rank: Path) -> None:
     assert_said(of_text(real_rank, OF_TEXT.__contains__), OF_TEXT)
 
@@ -180,6 +187,7 @@ OF_KERNELS = {
 }
 
 
+@pytest.mark.search
 def test_columns_and_rows_of_real_kernels(real_rank: Path) -> None:
     """Without shapes or dtypes of either side no rule that follows the data may say that all is in order."""
     expected = {f"kernel_details.csv-{name}": words for name, words in OF_KERNELS.items()}
@@ -193,6 +201,7 @@ def test_a_real_trace_of_a_text_export_that_ends_in_an_event(real_rank: Path) ->
     assert all("is cut off at byte" in words for words in told.values()) and len(told) == 3
 
 
+@pytest.mark.search
 def test_two_real_ranks_that_are_mixed_up(real_ranks: list[Path], profiles: Path) -> None:
     strangers = [
         profiles / "ascend" / "alexnet-ddp-text-level0" / "rank0_ascend_pt",

@@ -10,11 +10,10 @@ import pytest
 from advisor_core.api import Text
 from advisor_core.api.renderers import BarsView, Cell, HeatmapView, TableView
 from advisor_core.api.testing import Scene
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisors.roofline.drawings import bounds
 from advisors.roofline.first_looks import first_looks
 from tests.advisors.real import real_rank
+from tests.once import ResultOf
 
 
 def english(cell: Cell) -> str:
@@ -52,16 +51,16 @@ def test_layers_of_a_recording_have_bounds(profiles: Path) -> None:
     assert "idle time without a recorded cause" in head.title.en, "only kernels were recorded"
 
 
-def test_a_run_draws_them_for_each_rank(profiles: Path) -> None:
-    result = run([profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt"], RunOptions(), jobs=1)
+def test_a_run_draws_them_for_each_rank(result_of: ResultOf, profiles: Path) -> None:
+    result = result_of(profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt")
     names = {view.id for view in result.views}
     assert {"peaks-rank0", "roofline-rank0", "bounds-rank0", "above-rank0", "products-rank0"} <= names
     assert not [one for one in result.diagnostics if one.severity == "error"]
 
 
-def test_phases_of_an_iteration_have_their_own_rows(shared_sample: Callable[..., Path]) -> None:
+def test_phases_of_an_iteration_have_their_own_rows(result_of: ResultOf, shared_sample: Callable[..., Path]) -> None:
     """Decoding moves weights, the update computes, and for the reward the device waits."""
-    result = run([shared_sample("healthy-rl")], RunOptions(), jobs=1)
+    result = result_of(shared_sample("healthy-rl"))
     assert not [one for one in result.diagnostics if one.severity == "error"]
     (view,) = (view for view in result.views if view.id == "roofline-rank0")
     assert isinstance(view, HeatmapView)
@@ -91,9 +90,11 @@ def test_a_recording_of_copies_is_bound_by_them() -> None:
     assert view.data.entries == [["compute/copy", "idle/copy", "idle/host/copy"]]
 
 
-def test_a_report_names_the_problems_of_the_class_of_the_step(shared_sample: Callable[..., Path]) -> None:
+def test_a_report_names_the_problems_of_the_class_of_the_step(
+    result_of: ResultOf, shared_sample: Callable[..., Path]
+) -> None:
     """For the reward the device waits for the host: the problems there claim idle time."""
-    result = run([shared_sample("healthy-rl")], RunOptions(), jobs=1)
+    result = result_of(shared_sample("healthy-rl"))
     (view,) = (view for view in result.views if view.id == "first-looks-rank0")
     assert isinstance(view, TableView)
     rows = {english(row[0]): row for row in view.data.rows}

@@ -8,8 +8,6 @@ import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.contracts.missing import NotApplicable
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
 from advisors.pipeline_bound.roofline import roofline
@@ -18,6 +16,7 @@ from advisors.roofline.convolutions import convolution_of
 from advisors.shape_affinity.patches import patches
 from tests.advisors.build import host
 from tests.advisors.cures import cure_of, shorter
+from tests.once import ResultOf
 
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
 PEAK = 24 * 1800e6 * 2 * 4096
@@ -131,10 +130,10 @@ def test_an_operator_is_held_against_the_bound_of_each_part() -> None:
     assert found.first.impact_ns == pytest.approx(slow * 1000 * (1 - 0.05 / 0.2), rel=0.02)
 
 
-def test_operators_of_real_steps_reach_what_they_should(profiles: Path) -> None:
+def test_operators_of_real_steps_reach_what_they_should(result_of: ResultOf, profiles: Path) -> None:
     """Nothing reaches more than its bound; products and optimizers come near it, and no rule of these fires."""
     for name in ("alexnet-ddp-text-level1", "gpt3-kernel-details-only_ascend_pt"):
-        result = run([profiles / "ascend" / name], RunOptions(), jobs=1)
+        result = result_of(profiles / "ascend" / name)
         assert not {"PB016", "PB017", "SA008"} & {finding.rule for finding in result.findings}
     loader = host().loaders["ascend_pytorch"]
     (source,) = loader.discover(profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt")

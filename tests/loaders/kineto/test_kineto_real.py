@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from advisor_core.result.run import LedgerStep, RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 TRACES = [
     "bert-small-h100.json.gz",
@@ -81,9 +80,9 @@ def overlapped(ledger: list[LedgerStep]) -> float:
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_busy_idle_and_overlap(kineto: Path, name: str) -> None:
+def test_busy_idle_and_overlap(result_of: ResultOf, kineto: Path, name: str) -> None:
     computing, communicating = spans(kineto / name)
-    result: RunResult = run([kineto / name], RunOptions())
+    result: RunResult = result_of(kineto / name)
     (first, *_), last = result.profile.steps, result.profile.steps[-1]
     wall = (last.end_ns - first.start_ns) / 1e3
     everything = sorted(computing + communicating)
@@ -106,10 +105,10 @@ def test_busy_idle_and_overlap(kineto: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("span", "loader_ms"), [(1623143089861, 415.8), (1623143566756, 272.8)])
-def test_time_of_the_data_loader(kineto: Path, span: int, loader_ms: float) -> None:
+def test_time_of_the_data_loader(result_of: ResultOf, kineto: Path, span: int, loader_ms: float) -> None:
     """With no workers the loader runs on the thread that feeds the device: all of its time in which the device is idle
     is booked to it, and nothing but that."""
-    result = run([kineto / "resnet50-workers-0" / f"worker0.{span}.pt.trace.json.gz"], RunOptions())
+    result = result_of(kineto / "resnet50-workers-0" / f"worker0.{span}.pt.trace.json.gz")
     waited = booked(result.ledger, "idle/host/dataloader") / 1e3
     assert 0.5 * loader_ms < waited < loader_ms
     leaves: dict[str, int] = defaultdict(int)
@@ -119,11 +118,11 @@ def test_time_of_the_data_loader(kineto: Path, span: int, loader_ms: float) -> N
     assert max(leaves, key=leaves.__getitem__) == "idle/host/dataloader"
 
 
-def test_what_the_loader_costs_agrees_with_the_recording_without_it(kineto: Path) -> None:
+def test_what_the_loader_costs_agrees_with_the_recording_without_it(result_of: ResultOf, kineto: Path) -> None:
     """The steps of the steady span, less what is booked to the loader, last as long as those with four workers."""
     steps = {}
     for workers in (0, 4):
-        ledger = run([kineto / f"resnet50-workers-{workers}"], RunOptions()).ledger
+        ledger = result_of(kineto / f"resnet50-workers-{workers}").ledger
         steps[workers] = sum(step.wall_ns for step in ledger) / len(ledger), booked(ledger, "idle/host/dataloader")
     without = steps[0][0] - steps[0][1] * 1e3 / 6
     assert without == pytest.approx(steps[4][0], rel=0.2)
