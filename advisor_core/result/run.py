@@ -225,12 +225,28 @@ class Diagnostic(Model):
     role: str | None = None
 
 
+class Contradiction(Model):
+    """Dependencies that the recorded times contradict: those of one kind between tasks of the same names on a rank.
+    ``kind``: ``handed`` and ``launched`` (a task waits for its launch), ``done`` (a call of the host waits for a task),
+    ``ready``, ``held`` and ``awaited`` (a task waits for one of another stream), ``follows`` (a task without a recorded
+    launch waits for that of the one before), ``room_made`` (a launch waits for room in a queue). ``source``: the task
+    that, or whose launch, was to be waited for, '' where it is a call of the host; ``target``: likewise, what was to
+    wait. ``most_ns``: by how much a source ended after its target began, at most."""
+
+    rank: int
+    kind: Literal["handed", "launched", "done", "ready", "held", "awaited", "follows", "room_made"]
+    source: str
+    target: str
+    count: int
+    most_ns: int
+
+
 class ReplayModel(Model):
     """The dependency graph that is replayed, over all ranks that have one. ``edges``: what waited for what;
     ``inferred_edges``: those of them that no file records; ``violated_edges``: how many more there would be that the
-    recorded times contradict. ``error_share_by_rank``: of the steps of each rank, the part that the replay misses when
-    every unexplained delay is the median of its kind. ``joined_calls``: collectives, and pairs of sends and receives,
-    that were found to be the same on several ranks."""
+    recorded times contradict; ``contradictions``: the largest of those of each rank. ``error_share_by_rank``: of the
+    steps of each rank, the part that the replay misses when every unexplained delay is the median of its kind.
+    ``joined_calls``: collectives, and pairs of sends and receives, that were found to be the same on several ranks."""
 
     nodes: int
     edges: int
@@ -238,6 +254,7 @@ class ReplayModel(Model):
     violated_edges: int
     error_share_by_rank: dict[int, float]
     joined_calls: int = 0
+    contradictions: list[Contradiction] = Field(default_factory=list)
 
 
 class RunResult(Model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import metadata
 
 from advisor_core.contracts.advisor import Scope
@@ -17,6 +17,7 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.layout import Layout
 from advisor_core.result.run import (
+    Contradiction,
     Environment,
     LedgerWindow,
     Profile,
@@ -249,6 +250,11 @@ def _model(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> Repla
         violated_edges=sum(rank.violated_edges for rank in explained.values()),
         error_share_by_rank={number: round(rank.error_share, 6) for number, rank in explained.items()},
         joined_calls=0 if replayed is None else int(replayed.job.calls["call"].nunique()),
+        contradictions=[
+            Contradiction.model_validate({"rank": number, **asdict(found)})
+            for number, rank in explained.items()
+            for found in rank.contradictions
+        ],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.api.renderers import TableView
+from advisor_core.api.renderers import ReplayModel, TableView
 from reports import tables
 from reports.blocks import (
     Block,
@@ -29,6 +29,8 @@ from reports.view_tables import written
 
 MESSAGE = 400
 """Longest message of a diagnostic."""
+CONTRADICTIONS = 10
+"""Longest list of dependencies that the recorded times contradict."""
 
 
 def environment(outline: Outline, t: Labels) -> Section:
@@ -152,9 +154,32 @@ def replay(outline: Outline, t: Labels) -> Section | None:
             )
         ),
     ]
+    if model.contradictions:
+        blocks.append(_contradictions(model, t))
     if error > TRUSTED_ERROR:
         blocks.insert(0, Paragraph(line(t("replay.doubt", limit=t.quantity(TRUSTED_ERROR, "ratio")))))
     return Section("replay", t("replay.title"), tuple(blocks))
+
+
+def _contradictions(model: ReplayModel, t: Labels) -> Details:
+    """Names of what was to wait and did not: a clock, a link or an inference is wrong there."""
+    heads = ("rank", "kind", "source", "target", "count", "most")
+    columns = tuple(Column(t(f"contradiction.{head}"), numeric=head in ("count", "most")) for head in heads)
+    shown = sorted(model.contradictions, key=lambda one: -one.most_ns)[:CONTRADICTIONS]
+    rows = tuple(
+        Row(
+            (
+                line(str(one.rank)),
+                line(t(f"contradiction.{one.kind}")),
+                line(Code(one.source) if one.source else t("contradiction.host")),
+                line(Code(one.target) if one.target else t("contradiction.host")),
+                line(str(one.count)),
+                line(t.quantity(one.most_ns, "ns")),
+            )
+        )
+        for one in shown
+    )
+    return Details(line(t("contradiction.title", count=len(rows))), (Table(columns, rows),))
 
 
 def tool(outline: Outline, t: Labels) -> Section:

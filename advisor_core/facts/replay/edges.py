@@ -41,13 +41,13 @@ INFERRED = (READY, HELD, AWAITED, FOLLOWS, ROOM_MADE)
 
 @dataclass(frozen=True)
 class Edges:
-    """``kind``, ``source`` and ``target`` of each edge, as numbers of `Nodes`. ``violated``: how many more there would
-    be that the recorded times contradict."""
+    """``kind``, ``source`` and ``target`` of each edge, as numbers of `Nodes`. ``contradicted``: the same of those
+    that the recorded times contradict, which are no edges."""
 
     kind: Ints
     source: Ints
     target: Ints
-    violated: int
+    contradicted: tuple[Ints, Ints, Ints]
 
 
 def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, held: pd.DataFrame) -> Edges:
@@ -71,7 +71,7 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, h
     source, target = (np.concatenate([part[column] for part in parts]).astype(np.int64) for column in (1, 2))
     holds = (nodes.end_ns[source] <= nodes.start_ns[target]) | np.isin(kind, (DONE, ROOM_MADE))
     holds &= source < target
-    return Edges(kind[holds], source[holds], target[holds], int((~holds).sum()))
+    return Edges(kind[holds], source[holds], target[holds], (kind[~holds], source[~holds], target[~holds]))
 
 
 def _waited_for(nodes: Nodes, entered: Ints) -> tuple[Ints, Ints]:

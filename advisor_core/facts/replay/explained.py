@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.device.work import work
 from advisor_core.facts.intervals import Ints
+from advisor_core.facts.replay.contradictions import Contradiction, contradictions
 from advisor_core.facts.replay.edges import INFERRED, READY
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
@@ -27,17 +29,18 @@ from advisor_core.replay.sweep import ends
 @dataclass(frozen=True)
 class Explained:
     """``nodes``, ``edges``, ``inferred_edges``: how many the graph of the rank has; ``violated_edges``: how many more
-    the recorded times contradict. ``error_share``: the error of the replay without delays of single tasks, as a part of
-    the time of the steps."""
+    the recorded times contradict; ``contradictions``: the largest of them by name. ``error_share``: the error of the
+    replay without delays of single tasks, as a part of the time of the steps."""
 
     nodes: int
     edges: int
     inferred_edges: int
     violated_edges: int
+    contradictions: tuple[Contradiction, ...]
     error_share: float
 
 
-@fact("explained", needs=(rank_graph, steps))
+@fact("explained", needs=(rank_graph, steps, work))
 def explained(facts: Facts) -> Explained:
     """Size and error of the model of the rank: how well it explains the recording."""
     recorded = facts[rank_graph]
@@ -46,7 +49,8 @@ def explained(facts: Facts) -> Explained:
         nodes=len(recorded.graph),
         edges=len(edges.kind),
         inferred_edges=int(np.isin(edges.kind, INFERRED).sum()),
-        violated_edges=edges.violated,
+        violated_edges=len(edges.contradicted[0]),
+        contradictions=contradictions(edges, recorded.nodes, facts[work]),
         error_share=_error(recorded, facts[steps]["end_ns"].to_numpy()),
     )
 

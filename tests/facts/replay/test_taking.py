@@ -20,7 +20,7 @@ def queue() -> RankGraph:
     row = numbers([0, 0, 1, 2, 1, 2])
     chain = numbers([0, 1, 0, 0, 1, 1])
     start, end = numbers([0, 50, 0, 100, 130, 150]), numbers([0, 60, 100, 110, 150, 160])
-    edges = Edges(np.full(3, HANDED), numbers(FED), numbers([FIRST, SECOND, THIRD]), 0)
+    edges = Edges(np.full(3, HANDED), numbers(FED), numbers([FIRST, SECOND, THIRD]), (numbers([]),) * 3)
     neither = np.zeros(6, dtype=np.bool_)
     return timed(Nodes(kind, row, chain, start, end), edges, neither, neither)
 
