@@ -119,13 +119,14 @@ class VectorWork:
 @dataclass(frozen=True, slots=True)
 class AttentionWork:
     """Floating-point operations of a fused attention kernel, and the bytes of a cache that it reads. ``channels``: of a
-    head."""
+    head. ``causal``: the operations are those of the scores that a mask leaves."""
 
     flops: int
     backward: bool
     single: bool = False
     read: int = 0
     channels: int = WHOLE_HEAD
+    causal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +228,12 @@ def attention(
     backward: bool,
     read: int = 0,
     channels: int = WHOLE_HEAD,
+    causal: bool = False,
 ) -> Kernel:
     """A fused flash-attention kernel; ``read``: bytes of keys and values that its few queries wait for; ``channels``:
-    of a head."""
+    of a head; ``causal``: ``flops`` are those of the scores that a mask leaves."""
     type_ = acl.removeprefix("aclnn")
-    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32, read, channels)
+    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32, read, channels, causal)
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 
 

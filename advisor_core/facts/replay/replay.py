@@ -2,8 +2,7 @@
 
 With two recorded steps or more the answer is about a long run of such steps: the recorded ones, over and over, each
 turn beginning where every chain ended in the turn before it, until two turns take equally long. The profile begins with
-an idle device and a host without a lead, and the host time before its first task is in no step; neither counts in a
-long run. A single step is replayed as it stands.
+an idle device and a host without a lead, which does not count in a long run. A single step is replayed as it stands.
 
 Other ranks are taken to gain as much: a collective takes as long as it did, waiting included.
 """
@@ -18,9 +17,13 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.activity import host_activity
-from advisor_core.facts.intervals import Ints, union
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.intervals import Ints, Layer, earliest_start_wins, union
+from advisor_core.facts.matching import matching
+from advisor_core.facts.replay.around import around_ns, between_steps_ns, leading_to
 from advisor_core.facts.replay.changes import Change, HostChange
 from advisor_core.facts.replay.nodes import FEED, FEEDERS, TASK, openings
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
@@ -32,19 +35,21 @@ from advisor_core.replay.sweep import passes
 
 @dataclass(frozen=True)
 class Replay:
-    """``recorded``: the graph of the rank; ``steps``: how many steps it has; ``openings``: the first nodes of the
-    feeding threads in each recorded step but the first, whose host time is that between two turns of a long run; none
-    for a recording that is replayed once. ``starts_ns``: when each step begins, device time.
+    """``recorded``: the graph of the rank; ``steps``: how many steps it has; ``openings``: of each recorded step but
+    the first the nodes of the feeding threads up to its first task, whose host time is that between two steps; none for
+    a recording that is replayed once. ``starts_ns``: when each step begins, device time. ``around_ns``: the host time
+    from the last task of the recording round to the first, ``None`` unknown (`advisor_core.facts.replay.around`).
     """
 
     recorded: RankGraph
     steps: int
-    openings: Ints
+    openings: tuple[Ints, ...]
     starts_ns: Ints
+    around_ns: int | None = None
 
     def once(self) -> Replay:
         """The recorded steps as they stand, for what does not happen in every turn of a long run."""
-        return replace(self, openings=self.openings[:0])
+        return replace(self, openings=())
 
     def step_of(self, moments: Ints) -> Ints:
         """The number of the recorded step of each moment, device time."""
@@ -69,9 +74,13 @@ class Replay:
         return [max(0, self.recorded_ns - ns) for ns in lasts]
 
     def between_ns(self, graph: Graph) -> int:
-        """Host time between two turns of a long run: that between two recorded steps, the median. What the host does
-        before the first and after the last node of a recording is that of starting and stopping the profiler."""
-        return int(np.median(graph.duration[self.openings])) if len(self.openings) else 0
+        """Host time between two turns of a long run: as recorded around the steps, of which as much stays with a change
+        as between two of them; that between two steps, the median, where the other is not known."""
+        usual = between_steps_ns(graph, self.openings)
+        if self.around_ns is None:
+            return usual
+        recorded = between_steps_ns(self.recorded.graph, self.openings)
+        return round(self.around_ns * usual / recorded) if recorded else usual
 
     @cached_property
     def recorded_ns(self) -> int:
@@ -85,7 +94,7 @@ class Replay:
         if not len(tasks):
             return [0] * len(graphs)
         free = self.recorded.free_ns
-        if not len(self.openings):
+        if not self.openings:
             begun = int(nodes.start_ns[tasks].min()) - self.recorded.origin_ns
             return [lasting.ns for lasting in once(graphs, free, tasks, begun)]
         between = [np.zeros(len(free), dtype=np.int64) for _ in graphs]
@@ -94,16 +103,28 @@ class Replay:
         return [lasting.ns for lasting in repeated(graphs, free, tasks, between)]
 
 
-@fact("replay", needs=(rank_graph, steps, HOST_EVENTS), wants=(host_activity,))
+@fact("replay", needs=(rank_graph, steps, HOST_EVENTS, PROFILE), wants=(host_activity, launches))
 def replay(facts: Facts) -> Replay:
     """The replay of the recorded steps after a change (a long run of them where several were recorded)."""
     recorded, windows = facts[rank_graph], facts[steps]
     starts = windows["start_ns"].to_numpy()
-    opening = np.zeros(0, dtype=np.int64)
+    opening: tuple[Ints, ...] = ()
+    around = None
     # Without the calls of the host it is not known where it waited for the device.
     if host_activity in facts:
         nodes = recorded.nodes
         feeds = np.flatnonzero(nodes.kind == FEED)
         started = nodes.start_ns[nodes.at(TASK, nodes.row[feeds])]
-        opening = feeds[openings(started, starts)]
-    return Replay(recorded, len(windows), opening, starts)
+        opening = leading_to(nodes, openings(started, starts))
+        usual = between_steps_ns(recorded.graph, opening)
+        around = around_ns(nodes, _marks(facts), facts[host_activity].syncs, usual) if opening else None
+    return Replay(recorded, len(windows), opening, starts, around)
+
+
+def _marks(facts: Facts) -> Layer:
+    """The marks of steps on the host, in device time."""
+    events, skew = facts[HOST_EVENTS], facts[launches].skew_ns if launches in facts else 0
+    marks = events[matching(events["name"], facts[PROFILE].vocabulary.step_mark)]
+    starts = marks["start_ns"].to_numpy() - skew
+    ends = starts + marks["duration_ns"].to_numpy()
+    return earliest_start_wins(starts, ends)

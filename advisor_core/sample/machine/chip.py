@@ -38,7 +38,11 @@ STRIDED_SLOWDOWN = 1.3
 """A tail axis of a multiple of 16 KiB. Assumed: it is known to be slow (docs/sources.md#tail-axis), nobody has
 published how slow; unaligned addresses cost up to 30 % of the bandwidth (docs/sources.md#unaligned-addresses)."""
 FP32_SLOWDOWN = 4.0
-ATTENTION_EFFICIENCY = {False: 0.55, True: 0.48}
+ATTENTION_EFFICIENCY = {False: 0.43, True: 0.42}
+"""Share of the peak that fused attention reaches without a mask, forward and backward, with long sequences and heads of
+128 channels; the gradient takes 2.56 times as long (docs/sources.md#fused-attention)."""
+CAUSAL_EFFICIENCY = {False: 0.55, True: 0.48}
+"""The same of the half of the scores that a causal mask leaves."""
 VECTOR_EFFICIENCY = 0.91
 STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
@@ -141,7 +145,8 @@ class Chip:
     def _attention(self, work: AttentionWork) -> KernelCost:
         ideal_ns = 1e9 * work.flops / self.peak_flops * (FP32_SLOWDOWN if work.single else 1.0)
         memory_ns = 1e9 * work.read / (self.hbm_bytes_per_s * VECTOR_EFFICIENCY)
-        efficiency = ATTENTION_EFFICIENCY[work.backward] * min(1.0, work.channels / WHOLE_HEAD)
+        reached = (CAUSAL_EFFICIENCY if work.causal else ATTENTION_EFFICIENCY)[work.backward]
+        efficiency = reached * min(1.0, work.channels / WHOLE_HEAD)
         core_ns = max(ideal_ns / efficiency, memory_ns) + 2 * MATMUL_FIXED_NS
         mac = ideal_ns / core_ns
         if memory_ns > 0.5 * core_ns:

@@ -303,7 +303,9 @@ def flash_attention(
     eager.do(
         "npu::npu_fusion_attention",
         "aclnnFlashAttentionScore",
-        attention_kernel("aclnnFlashAttentionScore", (q, k, v, mask), (out, softmax, maximum), flops, backward=False),
+        attention_kernel(
+            "aclnnFlashAttentionScore", (q, k, v, mask), (out, softmax, maximum), flops, backward=False, causal=True
+        ),
         sequence=sequence,
         scalars=6,
     )
@@ -316,6 +318,7 @@ def flash_attention(
             gradients,
             int(2.5 * flops),
             backward=True,
+            causal=True,
         )
         eager.undo(
             "NpuFusionAttentionBackward0",
