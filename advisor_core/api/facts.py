@@ -80,6 +80,7 @@ from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import LONGEST, Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.backlog import Backlog, backlog
+from advisor_core.facts.steps.judged_parts import PART, JudgedPart, judged_parts
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.parts import part_ledger, part_of, parts
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -119,6 +120,7 @@ __all__ = [
     "OPERATOR_MEMORY",
     "OP_STATISTIC",
     "OVERLAP",
+    "PART",
     "PAUSE_NS",
     "POINT_TO_POINT",
     "PORTS",
@@ -145,6 +147,7 @@ __all__ = [
     "HostActivity",
     "HostChange",
     "JobFacts",
+    "JudgedPart",
     "KernelList",
     "Key",
     "Launches",
@@ -185,6 +188,7 @@ __all__ = [
     "host_pauses",
     "host_steps",
     "joined",
+    "judged_parts",
     "kernel_list",
     "kernel_type",
     "late_gaps",
