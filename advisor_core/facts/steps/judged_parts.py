@@ -17,7 +17,7 @@ from advisor_core.facts.intervals import NOTHING, Layer, cut
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.parts import parts
 from advisor_core.facts.steps.steps import steps
-from advisor_core.vocabulary.parts import TOLD, UNKNOWN, place_name
+from advisor_core.vocabulary.parts import TOLD, UNKNOWN, place_name, place_of
 
 PART: Final = Column(
     "part",
@@ -34,11 +34,12 @@ without it of the whole recording; findings lie where it says."""
 
 @dataclass(frozen=True)
 class JudgedPart:
-    """A part of the steps. ``name``: the value of `PART`. ``wall_ns``: its time per step; ``inside``: its stretches,
-    clock of the device. ``per_leaf``: ledger path to ns per step, in order of the path; ``overlapped_ns``: per step,
-    communication under computing."""
+    """A part of the steps. ``name``: the value of `PART`; ``part``: that without a phase. ``wall_ns``: its time per
+    step; ``inside``: its stretches, clock of the device. ``per_leaf``: ledger path to ns per step, in order of the
+    path; ``overlapped_ns``: per step, communication under computing."""
 
     name: str
+    part: str
     wall_ns: float
     inside: Layer
     per_leaf: pd.Series
@@ -76,5 +77,6 @@ def judged_parts(facts: Facts) -> tuple[JudgedPart, ...]:
         booked = pd.Series(sums / len(windows), index=pd.Index(paths, name="path"), name="ns")[sums > 0].sort_index()
         stretches = Layer(starts[number == row], ends[number == row], np.zeros((number == row).sum(), dtype=np.int64))
         covered = float(ns[own & overlapped].sum()) / len(windows)
-        result.append(JudgedPart(names[row], float(lengths[row]) / len(windows), stretches, booked, covered))
+        part, wall_ns = place_of(names[row])[0], float(lengths[row]) / len(windows)
+        result.append(JudgedPart(names[row], part, wall_ns, stretches, booked, covered))
     return tuple(result)
