@@ -31,6 +31,10 @@ def phases_of(facts: Facts, frame: pd.DataFrame) -> Texts:
     return told
 
 
+LEAST_SHARE: Final = 0.1
+"""Share of a loss from which a part of the recording counts for it; our choice, as for advice by part: what is left out
+is a tenth of it at most."""
+
 LEAST_OF_STEP: Final = 0.01
 """Share of the step from which what a part of it loses is judged by itself; our choice, as for findings: what lies
 below it is not worth a change (``min_share`` of the rules)."""
