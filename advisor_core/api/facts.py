@@ -11,6 +11,7 @@ from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
 from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS, PROFILE, Profile
 from advisor_core.contracts.tables import (
+    AI_CPU_NODES,
     API_STATISTIC,
     COLLECTIVE_BANDWIDTH,
     COLLECTIVES,
@@ -20,6 +21,7 @@ from advisor_core.contracts.tables import (
     DEVICE_TASKS,
     FLOWS,
     FREQUENCY,
+    GRAPH_MEMORY,
     HOST_EVENTS,
     KERNELS,
     L2_CACHE,
@@ -95,6 +97,7 @@ from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "AI_CPU_NODES",
     "API_STATISTIC",
     "COLLECTIVES",
     "COLLECTIVE_BANDWIDTH",
@@ -106,6 +109,7 @@ __all__ = [
     "DTYPE_BYTES",
     "FLOWS",
     "FREQUENCY",
+    "GRAPH_MEMORY",
     "HOST_EVENTS",
     "HOST_SLOWING_OPTIONS",
     "KERNELS",
