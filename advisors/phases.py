@@ -42,9 +42,9 @@ below it is not worth a change (``min_share`` of the rules)."""
 
 def worth_judging(parts: Iterable[T], lost_ns: Callable[[T], float], step_ns: float) -> list[T]:
     """Of the parts of a recording those that lose enough for the step, the one that loses most first; where none does,
-    that one alone. ``lost_ns``: what a part loses per step."""
+    the whole is to be judged. ``lost_ns``: what a part loses per step."""
     found = sorted(parts, key=lost_ns, reverse=True)
-    return [part for part in found if lost_ns(part) >= LEAST_OF_STEP * step_ns] or found[:1]
+    return [part for part in found if lost_ns(part) >= LEAST_OF_STEP * step_ns]
 
 
 def cut_at(spans: pd.DataFrame, inside: Layer) -> pd.DataFrame:

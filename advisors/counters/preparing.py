@@ -52,7 +52,7 @@ def preparing(facts: Facts) -> list[View]:
     )
     grouped = stages.assign(total=table["total_ns"]).groupby(table["name"].astype(str), sort=True)
     # A stage that some runs of a node do not tell is not known of the node.
-    sums = grouped.agg(lambda values: values.sum(skipna=False))
+    sums = grouped.sum(min_count=1).where(grouped.count().eq(grouped.size(), axis=0))
     sums = sums.assign(count=grouped.size()).sort_values("total", ascending=False, kind="stable")
     rows: list[list[Cell]] = []
     for name, node in sums.head(SHOWN).iterrows():

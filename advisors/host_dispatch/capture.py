@@ -12,7 +12,7 @@ takes does not make it cheaper, and what trains is no matter of a graph of the e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -86,18 +86,25 @@ def capture(facts: Facts, params: Params) -> Observations:
     tasks = _launched_in_steps(facts, replays)
     starts = facts[work]["start_ns"].to_numpy()[tasks["task"].to_numpy()]
     engine = [part for part in facts.get(judged_parts) or () if part.part in OF_ENGINE]
-    asked = [(part, *_in_part(tasks, part.inside.at(starts) >= 0)) for part in engine] or [(None, *_alike(tasks))]
+    asked: list[tuple[JudgedPart | None, pd.DataFrame, int]]
+    asked = [(part, *_in_part(tasks, part.inside.at(starts) >= 0)) for part in engine]
+    asked = asked or [(None, *_alike(tasks))]
     found = [one for part, own, alike in asked if (one := _repeated(facts, part, own, alike)) is not None]
     if not found:
         raise NotApplicable(message("host_dispatch.nothing_repeats"))
-    judged = worth_judging(found, lambda one: one.saved["saved_ns"], step_ns(facts))
+    wall = step_ns(facts)
+    judged = worth_judging(found, _Repeated.saved_ns, wall)
+    if not judged:  # then it is the step that tells how little that is
+        best = max(found, key=_Repeated.saved_ns)
+        of_step = best.saved if best.part is None else {**best.saved, "saved_share": share(best.saved_ns(), wall)}
+        judged = [replace(best, saved=of_step)]
 
     def evidence(number: int) -> Sequence[Reference]:
         counts = (judged[number].tasks["type"].value_counts() / judged[number].alike).rename_axis("type")
         table = counts.reset_index(name="tasks")
         return [Metric(message("host_dispatch.captured"), records(table, type="type", tasks="tasks"))]
 
-    frame = pd.DataFrame([one.observed(step_ns(facts)) for one in judged])
+    frame = pd.DataFrame([one.observed(wall) for one in judged])
     return Observations(frame, evidence, cure=lambda number: judged[number].change)
 
 
@@ -111,6 +118,9 @@ class _Repeated:
     alike: int
     change: Capturing
     saved: dict[str, float]
+
+    def saved_ns(self) -> float:
+        return self.saved["saved_ns"]
 
     def observed(self, wall: float) -> dict[str, Any]:
         return {

@@ -102,7 +102,7 @@ def _with_most(parts: Sequence[JudgedPart], late: Layer) -> Layer | None:
     chosen = [part.inside for part, ns in zip(parts, shares, strict=True) if ns >= LEAST_SHARE * sum(shares) > 0]
     if not chosen:
         return None
-    return union(*(np.concatenate([getattr(layer, edge) for layer in chosen]) for edge in ("starts", "ends")))
+    return union(np.concatenate([layer.starts for layer in chosen]), np.concatenate([layer.ends for layer in chosen]))
 
 
 def _judged(

@@ -57,12 +57,13 @@ def graphs(facts: Facts) -> list[View]:
     found: list[tuple[float, list[Cell]]] = []
     names = table["name"].astype(str).to_numpy(dtype=object)
     keys = [table["graph"].to_numpy(), table["model"].astype(str).to_numpy(dtype=object)]
-    for (graph, model), own in table.assign(name=names).groupby(keys, sort=True):
+    for key, own in table.assign(name=names).groupby(keys, sort=True):
+        graph, model = int(own["graph"].iloc[0]), str(key[1])
         operators = own[own["name"] != TOTAL]
         asked = own.loc[own["name"] == TOTAL, "bytes"]
-        subgraph = None if model in ("", "0") else str(model)
+        subgraph = None if model in ("", "0") else model
         live, at = _most_alive(operators)
-        head: list[Cell] = [_known(int(graph)), subgraph]
+        head: list[Cell] = [_known(graph), subgraph]
         totals: list[Cell] = [live, _known(at), float(operators["bytes"].sum())]
         of_graphs.append([*head, len(operators), *totals, float(asked.iloc[0]) if len(asked) else None])
         inside = _alive(operators, at)

@@ -115,3 +115,10 @@ def test_what_trains_is_no_graph_of_the_engine() -> None:
     scene.event("mstx", "update_actor", -5, 700).event("mstx", "update_actor", 1490, 710)
     cure = cure_of(judge_rule("HD022", scene.store()))
     assert isinstance(cure, Capturing) and not set(cure.tasks.tolist()) & set(training)
+
+
+def test_a_part_that_saves_nothing_of_note_is_no_finding() -> None:
+    """Half of decode, and less than 1 % of the step."""
+    found = judge_rule("HD022", in_turns(20_000).store())
+    assert found.state == "pass" and found.observed is not None
+    assert found.observed.frame["saved_share"].iloc[0] < 0.01
