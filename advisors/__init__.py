@@ -84,12 +84,13 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.call_stacks import memory as of_blocks
     from advisors.communication import group_overlap, lag
     from advisors.communication import groups as of_groups
-    from advisors.counters import operators, rates
+    from advisors.counters import operators, preparing, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
     from advisors.host_dispatch import engine_passes, pass_sizes, stages
     from advisors.layers import attention, collectives, module_views, passes
     from advisors.layers import drawings as of_layers
+    from advisors.memory import graphs as of_graphs
     from advisors.pipeline_bound import inside, streams, weight_bytes
     from advisors.roofline import drawings as of_bounds
     from advisors.roofline import first_looks, quantities
@@ -115,5 +116,7 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*lag.DRAWINGS)
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)
+    registry.add(*preparing.DRAWINGS)
+    registry.add(*of_graphs.DRAWINGS)
     registry.add(*flames.DRAWINGS)
     registry.add(*of_blocks.DRAWINGS)

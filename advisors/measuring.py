@@ -115,7 +115,12 @@ def by_gap(pieces: pd.DataFrame) -> pd.Series:
 
 def gap_intervals(booked: Bookings, sums: pd.Series, limit: int = 3) -> list[Reference]:
     """The idle gaps with most of something in them."""
-    chosen = booked.gaps.loc[sums.index[:limit]]
+    return intervals_of(booked.gaps.loc[sums.index[:limit]], limit)
+
+
+def intervals_of(gaps: pd.DataFrame, limit: int = 3) -> list[Reference]:
+    """The first of these gaps."""
+    chosen = gaps.iloc[:limit]
     return [
         Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
         for start, end in zip(chosen["start_ns"], chosen["end_ns"], strict=True)

@@ -11,6 +11,7 @@ from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
 from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS, PROFILE, Profile
 from advisor_core.contracts.tables import (
+    AI_CPU_NODES,
     API_STATISTIC,
     COLLECTIVE_BANDWIDTH,
     COLLECTIVES,
@@ -20,6 +21,7 @@ from advisor_core.contracts.tables import (
     DEVICE_TASKS,
     FLOWS,
     FREQUENCY,
+    GRAPH_MEMORY,
     HOST_EVENTS,
     KERNELS,
     L2_CACHE,
@@ -80,6 +82,7 @@ from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import LONGEST, Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.backlog import Backlog, backlog
+from advisor_core.facts.steps.judged_parts import PART, JudgedPart, judged_parts
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.parts import part_ledger, part_of, parts
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -94,6 +97,7 @@ from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "AI_CPU_NODES",
     "API_STATISTIC",
     "COLLECTIVES",
     "COLLECTIVE_BANDWIDTH",
@@ -105,6 +109,7 @@ __all__ = [
     "DTYPE_BYTES",
     "FLOWS",
     "FREQUENCY",
+    "GRAPH_MEMORY",
     "HOST_EVENTS",
     "HOST_SLOWING_OPTIONS",
     "KERNELS",
@@ -119,6 +124,7 @@ __all__ = [
     "OPERATOR_MEMORY",
     "OP_STATISTIC",
     "OVERLAP",
+    "PART",
     "PAUSE_NS",
     "POINT_TO_POINT",
     "PORTS",
@@ -145,6 +151,7 @@ __all__ = [
     "HostActivity",
     "HostChange",
     "JobFacts",
+    "JudgedPart",
     "KernelList",
     "Key",
     "Launches",
@@ -185,6 +192,7 @@ __all__ = [
     "host_pauses",
     "host_steps",
     "joined",
+    "judged_parts",
     "kernel_list",
     "kernel_type",
     "late_gaps",

@@ -23,7 +23,8 @@ Dtype = Literal["int", "float", "bool", "text"]
 class Column:
     """A column: ``dtype`` is what its values are. Text and floats that are not known are ``None`` and NaN; whole
     numbers and truth values may be so only where the column is ``nullable``. ``zh``: its Chinese heading without the
-    unit; '' where it has none. The English heading is the name."""
+    unit; '' where it has none. The English heading is the name. ``optional``: a finding leaves it out where it is not
+    known, as it then says nothing of what was recorded."""
 
     name: str
     dtype: Dtype
@@ -31,6 +32,7 @@ class Column:
     meaning: str
     nullable: bool = False
     zh: str = ""
+    optional: bool = False
 
     @property
     def key(self) -> str:

@@ -25,6 +25,7 @@ _OPTIONS: Final = {
     # One recording has one group of counters: these would take the times of pipes, or need an option of their own.
     "loader.collect.core_counters": (),
     "loader.collect.l2_cache": (),
+    "loader.collect.graph_memory": ("memory",),
     "loader.collect.counters": (),
     "loader.collect.ports": (),
     "loader.collect.msprof_tasks": ("device", "level1"),

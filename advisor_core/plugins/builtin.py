@@ -27,6 +27,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.replay import contention, critical_path, explained, rank_graph, replay
     from advisor_core.facts.steps import (
         backlog,
+        judged_parts,
         kernel_list,
         marks,
         parts,
@@ -79,6 +80,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         phases.phase_ledger,
         parts.parts,
         parts.part_ledger,
+        judged_parts.judged_parts,
         memory.memory_capacity,
         memory.memory_curve,
         memory.memory_steps,

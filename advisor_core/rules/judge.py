@@ -236,11 +236,13 @@ class _Judging:
         )
 
     def observation(self, row: int) -> dict[str, Scalar]:
-        """The declared columns of a row as plain values."""
-        return {
+        """The declared columns of a row as plain values, without optional ones that are not known."""
+        declared = self.compiled.advisor.declared()
+        values = {
             name: _scalar(self.frame[name].array[row] if name in self.frame else None, column.dtype)
-            for name, column in self.compiled.advisor.declared().items()
+            for name, column in declared.items()
         }
+        return {name: value for name, value in values.items() if value is not None or not declared[name].optional}
 
 
 def _at(values: Values | None, row: int) -> bool | None:

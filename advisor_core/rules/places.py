@@ -28,8 +28,13 @@ class Place:
     @property
     def named(self) -> Text:
         """``decode``, ``decode (rollout)``."""
-        part = message(f"part.{self.part}")
-        return Text(en=f"{part.en} ({self.phase})", zh=f"{part.zh}（{self.phase}）") if self.phase else part
+        return named_place(self.part, self.phase)
+
+
+def named_place(part: str, phase: str) -> Text:
+    """A part and a marked phase, '' none, in words."""
+    words = message(f"part.{part}")
+    return Text(en=f"{words.en} ({phase})", zh=f"{words.zh}（{phase}）") if phase else words
 
 
 def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
+from advisor_core.facts.steps.judged_parts import PART
 from advisor_core.result.finding import SEVERITIES, Claim, Finding
 from advisor_core.result.run import LedgerStep
 from advisor_core.run.compose_mean_steps import rank_means
@@ -48,14 +49,16 @@ def claim_all(
     for number in order:
         finding = findings[number]
         by_causes = [
-            claim
+            (claim, share_in(finding, cause))
             for cause in done.values()
             if finding.rule in explains.get(cause.rule, ())
             for claim in cause.impact.claims
         ]
         taken = []
         for rank, (gross, paths) in ((rank, part) for rank, parts in sorted(wants[number].items()) for part in parts):
-            explained = sum(claim.ns for claim in by_causes if claim.rank == rank and covered(claim.path, paths))
+            explained = sum(
+                round(claim.ns * part) for claim, part in by_causes if claim.rank == rank and covered(claim.path, paths)
+            )
             taken += _take(balances.get(rank, {}), rank, paths, max(gross - explained, 0))
         total = sum(claim.ns for claim in taken if claim.rank == finding.rank)
         share = total / walls[finding.rank] if finding.rank is not None and walls.get(finding.rank) else 0.0
@@ -64,6 +67,15 @@ def claim_all(
         )
         done[number] = finding.model_copy(update={"impact": impact})
     return [done[number] for number in range(len(findings))]
+
+
+def share_in(symptom: Finding, cause: Finding) -> float:
+    """The share of the time of a ``cause`` that lies in the part of the recording that a ``symptom`` is about; all of
+    it where the symptom is about the whole, or where nothing tells where the cause lies."""
+    if PART.name not in symptom.subject or not cause.parts:
+        return 1.0
+    own = {(at.part, at.phase) for at in symptom.parts}
+    return sum(at.share for at in cause.parts if (at.part, at.phase) in own)
 
 
 def _with_broader(
@@ -148,13 +160,15 @@ def rank_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def link(findings: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """The findings with causes and symptoms linked, where they share a rank; causes largest first, each together with
-    its own causes."""
+    """The findings with causes and symptoms linked, where they share a rank, and a part of the recording where the
+    symptom is about one; causes largest first, each together with its own causes."""
     known: dict[str, list[Finding]] = {
         symptom.fingerprint: [
             cause
             for cause in findings
-            if symptom.rule in explains.get(cause.rule, ()) and set(cause.ranks) & set(symptom.ranks)
+            if symptom.rule in explains.get(cause.rule, ())
+            and set(cause.ranks) & set(symptom.ranks)
+            and share_in(symptom, cause) > 0
         ]
         for symptom in findings
     }

@@ -23,7 +23,7 @@ from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.parts import TOLD
+from advisor_core.vocabulary.parts import TOLD, place_name
 
 if TYPE_CHECKING:
     from advisor_core.run.measurements import FactSource
@@ -58,6 +58,11 @@ class PartTimes:
         return tuple(
             Place(part, phase, role, float(shares[kind])) for kind in order for part, phase, role in [self.kinds[kind]]
         )
+
+    def place(self, name: str) -> tuple[Place, ...]:
+        """The place with this `place_name`, which has all of the time of a finding about it; nothing for another."""
+        found = [kind for kind in self.kinds if place_name(kind[0], kind[1]) == name]
+        return tuple(Place(part, phase, role, 1.0) for part, phase, role in found[:1])
 
     def _by_trust(
         self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str], cure: Cure | None

@@ -22,6 +22,7 @@ from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.contracts.tables import Table
+from advisor_core.facts.steps.judged_parts import PART
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
 from advisor_core.result.evidence import Evidence
@@ -142,7 +143,8 @@ class Measurements:
             assert parts is not None, "several parts were told before"
             references = self._references(rule.advisor, rule.measure_params, row)
             cure = self.cure(rule.advisor, rule.measure_params, row)
-            self.told.places[about] = parts.places(references, self._source()[1], paths, cure)
+            found = parts.place(part) if (part := _part_of(rule.advisor, frame, row)) is not None else None
+            self.told.places[about] = found or parts.places(references, self._source()[1], paths, cure)
         return self.told.places[about]
 
     @functools.cached_property
@@ -190,6 +192,12 @@ class Measurements:
         if name not in self._measured:
             self._measured[name] = _measure(self._host, advisor, self._source()[0], params)
         return self._measured[name]
+
+
+def _part_of(advisor: Advisor, frame: pd.DataFrame, row: int) -> str | None:
+    """The part of the recording that a row is about by itself, ``None`` where it is about all of it."""
+    value = scalar(frame[PART.name].iloc[row]) if PART in advisor.about else None
+    return None if value is None else str(value)
 
 
 _STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}

@@ -117,7 +117,7 @@ def devices(host: Host, vendors: Sequence[str]) -> Text:
 
 def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
     """The mistake of several rows at fault with the same subject: they would become one finding."""
-    subjects = Counter(tuple(row.observation[column.name] for column in advisor.about) for row in verdict.rows)
+    subjects = Counter(tuple(row.observation.get(column.name) for column in advisor.about) for row in verdict.rows)
     subject, rows = max(subjects.items(), key=lambda item: item[1], default=((), 0))
     if rows < 2:
         return None
@@ -178,7 +178,8 @@ def _finding(compiled: CompiledRule, judged: Judged, measurements: Measurements,
     rule, advisor, params = compiled.rule, compiled.advisor, compiled.measure_params
     ranks = [rank] if rank is not None else measurements.ranks(advisor, params, judged.row)
     rank = ranks[0] if ranks else None
-    subject = {column.name: judged.observation[column.name] for column in advisor.about}
+    observed = judged.observation
+    subject = {column.name: observed[column.name] for column in advisor.about if column.name in observed}
     impact = Impact(
         ns_per_step=0, gross_ns_per_step=max(0, judged.impact_ns), share_of_step=0.0, basis=rule.impact.basis
     )
@@ -197,8 +198,8 @@ def _finding(compiled: CompiledRule, judged: Judged, measurements: Measurements,
         step=_step_of(judged.observation),
         subject=subject,
         impact=impact,
-        observation=judged.observation,
-        units={name: column.unit for name, column in advisor.declared().items() if column.unit},
+        observation=observed,
+        units={name: column.unit for name, column in advisor.declared().items() if column.unit and name in observed},
         condition=compiled.condition,
         signs=list(judged.signs),
         evidence=measurements.evidence(advisor, params, judged.row, rank),

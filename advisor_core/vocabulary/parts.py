@@ -38,3 +38,14 @@ others misses a tenth of it at most."""
 
 TOLD: Final = 0.01
 """Share of the time of a finding, or of a recording, from which a part is told at all; our choice, as for findings."""
+
+
+def place_name(part: str, phase: str) -> str:
+    """``decode``; ``decode (generate)`` in a phase of reinforcement learning that is marked."""
+    return f"{part} ({phase})" if phase else part
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Part and phase of a `place_name`; of any other text, that text and ''."""
+    part, _, phase = name.partition(" (")
+    return (part, phase.removesuffix(")")) if part in PARTS else (name, "")

@@ -10,17 +10,19 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     Unavailable,
+    parts,
     steps,
 )
 from advisors.capture.schedule import schedule_evidence, steps_before
 from advisors.measuring import row
 from advisors.messages import message
-from advisors.shape_changes import computing, varying
+from advisors.shape_changes import compared, computing, parts_of, varying, varying_share
 
 
 @advisor(
     "capture.shapes",
     needs=(PROFILE, steps, KERNELS),
+    wants=(parts,),
     columns=(
         Column(
             "varying_share",
@@ -39,15 +41,17 @@ from advisors.shape_changes import computing, varying
     ),
 )
 def shapes(facts: Facts, params: Params) -> Observations:
-    """Whether shapes differ from step to step, and how many steps ran before."""
+    """Whether shapes differ from step to step, and how many steps ran before. Kernels of prefill and of decode are held
+    against the steps that run these: both can have the same shapes in all of theirs."""
     windows, kernels = facts[steps], facts[KERNELS]
     if len(windows) < 2:
         raise Unavailable(message("capture.one_step"), message("capture.few_steps.collect"), ("steps",))
     own = computing(kernels, windows)
     if not (own["input_shapes"] != "").any():
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
-    changes = varying(own, len(windows))
-    frame = row(varying_share=float(changes.mean()), warm_up_steps=steps_before(facts[PROFILE]))
+    part = parts_of(facts, own)
+    changes = varying(own, len(windows), part) & compared(own, part)
+    frame = row(varying_share=varying_share(own, len(windows), part), warm_up_steps=steps_before(facts[PROFILE]))
 
     def evidence(number: int) -> Sequence[Reference]:
         rows = own.index.to_numpy()[changes]

@@ -19,10 +19,11 @@ from advisor_core.api.facts import (
     launches,
     ledger,
     matching,
+    parts,
     steps,
 )
 from advisors.measuring import leaves, share, step_ns, under
-from advisors.shape_changes import computing, varying_share
+from advisors.shape_changes import computing, parts_of, varying_share
 from advisors.step_kernels import StepKernels, step_kernels
 from advisors.task_queue import seen_task_queue
 from advisors.transfers import message_bytes
@@ -30,7 +31,7 @@ from advisors.transfers import message_bytes
 NEEDS = (PROFILE, steps)
 WANTS = (
     *(KERNELS, HOST_EVENTS, MEMORY_RECORD, COLLECTIVE_BANDWIDTH),
-    *(collective_calls, collective_state, launches, ledger, step_kernels),
+    *(collective_calls, collective_state, launches, ledger, parts, step_kernels),
 )
 
 
@@ -88,7 +89,8 @@ def _signatures(kernels: StepKernels | None) -> int | None:
 def _varying_share(facts: Facts, count: int) -> float | None:
     if KERNELS not in facts:
         return None
-    found = varying_share(computing(facts[KERNELS], facts[steps]), count)
+    kernels = computing(facts[KERNELS], facts[steps])
+    found = varying_share(kernels, count, parts_of(facts, kernels))
     return None if np.isnan(found) else found
 
 

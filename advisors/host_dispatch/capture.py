@@ -4,12 +4,16 @@ A replay of a graph is one call, and its kernels follow each other with hardly a
 recording is how attention gets the lengths of a step, which are arguments on the host: by a call for each layer, or not
 at all (docs/sources.md#replay-of-a-graph). So the first is expected, the second is the most that is won, and at the
 least the graph is in pieces with attention between them.
+
+In a recording of several parts each part that an engine runs is judged by itself: only decode repeats, what prefill
+takes does not make it cheaper, and what trains is no matter of a graph of the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -18,12 +22,15 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
+    PART,
     PROFILE,
     Capturing,
     Facts,
     Groups,
+    JudgedPart,
     NotApplicable,
     host_activity,
+    judged_parts,
     launches,
     replay,
     steps,
@@ -32,8 +39,9 @@ from advisor_core.api.facts import (
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.graph_steps import MOSTLY, by_step, require_replayed, step_of_tasks
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
-from advisors.measuring import records, row, step_ns
+from advisors.measuring import records, share, step_ns
 from advisors.messages import message
+from advisors.phases import worth_judging
 
 QUICK_CALL_NS: Final = 30_000
 LAYER_NS: Final = 60_000
@@ -46,11 +54,15 @@ GAP_NS: Final = 150
 ATTENTION: Final = "attention"
 """Class of the operators whose arguments change from step to step."""
 
+OF_ENGINE: Final = ("prefill", "decode", "mixed")
+"""Parts of a recording that an engine for inference runs."""
+
 
 @advisor(
     "host_dispatch.capture",
     needs=(steps, work, launches, host_activity, replay, PROFILE),
-    wants=(KERNELS, HOST_EVENTS),
+    wants=(KERNELS, HOST_EVENTS, judged_parts),
+    about=(PART,),
     columns=(
         STEP_NS,
         *SAVED,
@@ -68,28 +80,81 @@ ATTENTION: Final = "attention"
 )
 def capture(facts: Facts, params: Params) -> Observations:
     """Steps that launch the same kernels one by one, and what it would save to replay them as a graph."""
-    own = require_replayed(facts)
-    if (by_step(facts, own)["replayed"] >= MOSTLY).any():
+    replays = require_replayed(facts)
+    if (by_step(facts, replays)["replayed"] >= MOSTLY).any():
         raise NotApplicable(message("host_dispatch.others_replayed"))
-    tasks, alike = _alike(_launched_in_steps(facts, own))
-    tasks = _stretches(tasks, facts)
-    if alike < 2 or tasks.empty:
+    tasks = _launched_in_steps(facts, replays)
+    starts = facts[work]["start_ns"].to_numpy()[tasks["task"].to_numpy()]
+    engine = [part for part in facts.get(judged_parts) or () if part.part in OF_ENGINE]
+    asked: list[tuple[JudgedPart | None, pd.DataFrame, int]]
+    asked = [(part, *_in_part(tasks, part.inside.at(starts) >= 0)) for part in engine]
+    asked = asked or [(None, *_alike(tasks))]
+    found = [one for part, own, alike in asked if (one := _repeated(facts, part, own, alike)) is not None]
+    if not found:
         raise NotApplicable(message("host_dispatch.nothing_repeats"))
-    change = _captured(facts, tasks)
-    frame = row(
-        step_ns=step_ns(facts),
-        **saving_by_replay(facts[replay], step_ns(facts), change),
-        steps_alike=alike,
-        launches=len(tasks) / alike,
-        graph_count=tasks["graph"].nunique() / alike,
-        attention_tasks=float(tasks["attention"].sum()) / alike,
-    )
+    wall = step_ns(facts)
+    judged = worth_judging(found, _Repeated.saved_ns, wall)
+    if not judged:  # then it is the step that tells how little that is
+        best = max(found, key=_Repeated.saved_ns)
+        of_step = best.saved if best.part is None else {**best.saved, "saved_share": share(best.saved_ns(), wall)}
+        judged = [replace(best, saved=of_step)]
 
     def evidence(number: int) -> Sequence[Reference]:
-        counts = (tasks["type"].value_counts() / alike).rename_axis("type").reset_index(name="tasks")
-        return [Metric(message("host_dispatch.captured"), records(counts, type="type", tasks="tasks"))]
+        counts = (judged[number].tasks["type"].value_counts() / judged[number].alike).rename_axis("type")
+        table = counts.reset_index(name="tasks")
+        return [Metric(message("host_dispatch.captured"), records(table, type="type", tasks="tasks"))]
 
-    return Observations(frame, evidence, cure=lambda number: change)
+    frame = pd.DataFrame([one.observed(wall) for one in judged])
+    return Observations(frame, evidence, cure=lambda number: judged[number].change)
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """The ``tasks`` that ``alike`` steps launch one by one in a part of them, ``None`` in all; ``saved``: `SAVED` of
+    the ``change`` that makes graphs of them."""
+
+    part: str | None
+    tasks: pd.DataFrame
+    alike: int
+    change: Capturing
+    saved: dict[str, float]
+
+    def saved_ns(self) -> float:
+        return self.saved["saved_ns"]
+
+    def observed(self, wall: float) -> dict[str, Any]:
+        return {
+            "part": self.part,
+            "step_ns": wall,
+            **self.saved,
+            "steps_alike": self.alike,
+            "launches": len(self.tasks) / self.alike,
+            "graph_count": self.tasks["graph"].nunique() / self.alike,
+            "attention_tasks": float(self.tasks["attention"].sum()) / self.alike,
+        }
+
+
+def _in_part(tasks: pd.DataFrame, inside: np.ndarray) -> tuple[pd.DataFrame, int]:
+    """The tasks ``inside`` of a part, of the steps that run the same there, and how many these are; where none do, of
+    those that run the same in all: without marks the border of a part can lie a kernel off."""
+    own, count = _alike(tasks[inside])
+    if count >= 2:
+        return own, count
+    alike, count = _alike(tasks)
+    own = tasks[inside]
+    return own[own["step"].isin(alike["step"])], count
+
+
+def _repeated(facts: Facts, part: JudgedPart | None, tasks: pd.DataFrame, alike: int) -> _Repeated | None:
+    """What graphs of ``tasks`` that ``alike`` steps have would save; ``None`` where no two have them."""
+    tasks = _stretches(tasks, facts)
+    if alike < 2 or tasks.empty:
+        return None
+    change = _captured(facts, tasks)
+    saved = saving_by_replay(facts[replay], step_ns(facts), change)
+    if part is not None:
+        saved["saved_share"] = share(saved["saved_ns"], part.wall_ns)
+    return _Repeated(None if part is None else part.name, tasks, alike, change, saved)
 
 
 def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturing | None:

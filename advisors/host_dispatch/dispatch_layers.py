@@ -8,7 +8,7 @@ allocator) leaves the others as they are, and the step then waits for the next o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from advisor_core.api.facts import (
     Facts,
     HostActivity,
     HostChange,
+    JudgedPart,
     Layer,
     bookings,
     fact,
     host_activity,
     host_pauses,
     joined,
+    judged_parts,
     launches,
     matching,
     phases,
@@ -34,6 +36,7 @@ from advisor_core.api.facts import (
 from advisors.host_dispatch.late_time import LATE_ACTIVITIES, late_pieces
 from advisors.host_dispatch.pace import in_pace, outside_idle_phases
 from advisors.host_dispatch.savings import layer_of
+from advisors.phases import LEAST_SHARE
 
 PYTHON, FRAMEWORK, RUNTIME = LATE_ACTIVITIES
 
@@ -50,7 +53,8 @@ class Dispatch:
     time that it costs; ``whole``: the work of each layer; ``quicker``: what each leaves out if it keeps pace
     with the device and is never late. ``awaited``: the layers that the steps wait for, as of `awaited_layers`;
     ``awaited_ns``: what these save; ``alone_ns`` and ``on_top_ns``: what each of the others saves by itself and on top
-    of them. Of all recorded steps, long run."""
+    of them. Of all recorded steps, long run. ``inside``: of a recording of several parts, those that the late time lies
+    in; ``None`` all of it."""
 
     slow: Layer
     late: Layer
@@ -60,18 +64,23 @@ class Dispatch:
     awaited_ns: int
     alone_ns: Mapping[str, int]
     on_top_ns: Mapping[str, int]
+    inside: Layer | None = None
 
     @property
     def left_share(self) -> float:
-        """The part of their present host time that the awaited layers may take; NaN without one."""
-        took = sum(_total(self.whole[name]) for name in self.awaited)
-        return 1 - sum(_total(self.quicker[name]) for name in self.awaited) / took if took else float("nan")
+        """The part of their present host time that the awaited layers may take, where the host is late: while prefill
+        keeps the device busy it may take as long as it does, which says nothing of decode. NaN without a layer."""
+        took, left_out = (sum(self._host_ns(of[name]) for name in self.awaited) for of in (self.whole, self.quicker))
+        return 1 - left_out / took if took else float("nan")
+
+    def _host_ns(self, change: HostChange) -> int:
+        return _total(change if self.inside is None else part_of(change, self.inside))
 
 
 @fact(
     "dispatch_layers",
     needs=(steps, bookings, HOST_EVENTS, launches, replay, PROFILE),
-    wants=(host_activity, host_pauses, phases),
+    wants=(host_activity, host_pauses, phases, judged_parts),
 )
 def dispatch_layers(facts: Facts) -> Dispatch:
     """The layers of dispatch that a step waits for where the host launches late, and those that come next."""
@@ -83,7 +92,17 @@ def dispatch_layers(facts: Facts) -> Dispatch:
     quicker = {name: joined([part_of(one, late), in_pace(facts, slow, one)]) for name, one in whole.items()}
     if host is None or not len(late):
         return Dispatch(slow, late, whole, quicker, (), 0, {}, {})
-    return _judged(slow, late, whole, quicker, facts[replay].saved_by_each)
+    found = _judged(slow, late, whole, quicker, facts[replay].saved_by_each)
+    return replace(found, inside=_with_most(facts.get(judged_parts) or (), late))
+
+
+def _with_most(parts: Sequence[JudgedPart], late: Layer) -> Layer | None:
+    """The stretches of the parts that have a share of the late time that counts; ``None`` without parts."""
+    shares = [within(late, part.inside).total() for part in parts]
+    chosen = [part.inside for part, ns in zip(parts, shares, strict=True) if ns >= LEAST_SHARE * sum(shares) > 0]
+    if not chosen:
+        return None
+    return union(np.concatenate([layer.starts for layer in chosen]), np.concatenate([layer.ends for layer in chosen]))
 
 
 def _judged(

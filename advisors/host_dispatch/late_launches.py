@@ -129,7 +129,11 @@ from advisors.task_queue import seen_task_queue
     ),
 )
 def late_launches(facts: Facts, params: Params) -> Observations:
-    """Idle time before tasks that the host launched too late, by operator."""
+    """Idle time before tasks that the host launched too late, by operator. It is judged over the steps as they are,
+    whatever parts they have: every saving is one of the replay of whole steps, in which a layer that is quicker wins
+    only where the device waits for it, and a per cent of the step is enough for a finding. The parts where it lies
+    stand beside it; what a layer may still take is measured there.
+    """
     booked = facts[bookings]
     events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
     pieces = late_pieces(facts)

@@ -17,6 +17,7 @@ from advisor_core.api.facts import (
     host_activity,
     launches,
     matching,
+    parts,
     replay,
     steps,
 )
@@ -25,7 +26,7 @@ from advisors.host_dispatch.activity import require_runtime_calls
 from advisors.host_dispatch.savings import SAVED, layer_of, saving_by_replay, without_calls
 from advisors.measuring import host_rows, records, row, step_count, step_ns
 from advisors.messages import message
-from advisors.shape_changes import computing, varying_share
+from advisors.shape_changes import computing, parts_of, varying_share
 
 _TILING = re.compile(r"_Tiling$")
 """Calls of CANN that work out how a kernel divides its data: ``AscendCL@Add_Tiling``. One that the cache of the
@@ -38,7 +39,7 @@ TYPES = 10
 @advisor(
     "host_dispatch.tiling",
     needs=(steps, HOST_EVENTS, launches, host_activity, replay, PROFILE),
-    wants=(KERNELS,),
+    wants=(KERNELS, parts),
     columns=(
         STEP_NS,
         *SAVED,
@@ -96,7 +97,7 @@ def tiling(facts: Facts, params: Params) -> Observations:
         **saving_by_replay(facts[replay], wall, change),
         calls=len(rows) / count,
         total_ns=float(length.sum()) / count,
-        varying_share=varying_share(kernels, count),
+        varying_share=varying_share(kernels, count, parts_of(facts, kernels)),
         dynamic_share=_dynamic_share(kernels),
         shapes=float(types["distinct"].iloc[0]) if len(types) else np.nan,
         operator=types["operator"].iloc[0] if len(types) else None,

@@ -52,6 +52,7 @@ def rule_file_page() -> str:
         "`{{ name }}` shows a column, `params.NAME` or `profile.NAME` in its most readable unit; `{{ name | unit }}` "
         f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
         "`plural('row is', 'rows are')` the words that fit the number, for English; "
+        "`part('the step')` the part of a recording in words, or these for all of it; "
         "`either('rows are missing', 'no row is missing')` those that fit a truth value. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.result.evidence import Evidence
-from advisor_core.result.finding import Advice, Finding, Impact
+from advisor_core.result.finding import Advice, Finding, Impact, PartShare
 from advisor_core.result.run import LedgerEntry, LedgerStep
 from advisor_core.run.claims import Want, claim_all, link, rank_findings
 from advisor_core.text.base import Text
@@ -193,3 +193,28 @@ def test_claims_that_are_above_each_other_have_no_order_of_their_own() -> None:
     ]
     done = claimed(claim_all(found, wants, {}, [ledger()]))
     assert sum(done["ONE"].values()) == 300, "the larger first"
+
+
+def test_a_symptom_of_one_part_is_explained_by_what_lies_there() -> None:
+    """Three quarters of the cause lie in decode: prefill keeps what these do not explain."""
+    places = {"prefill": {"prefill": 1.0}, "decode": {"decode": 1.0}, "": {"decode": 0.75, "training": 0.25}}
+
+    def at(one: Finding, about: str) -> Finding:
+        parts = [PartShare(part=part, share=share) for part, share in places[about].items()]
+        return one.model_copy(update={"parts": parts, "subject": {"part": about} if about else {}})
+
+    found = [
+        at(finding("SYMPTOM", 40, about="-prefill"), "prefill"),
+        at(finding("SYMPTOM", 80, about="-decode"), "decode"),
+        at(finding("CAUSE", 40), ""),
+    ]
+    wants: list[dict[int, list[Want]]] = [{0: [(one.impact.gross_ns_per_step, ["idle"])]} for one in found]
+    explains = {"CAUSE": ["SYMPTOM"]}
+    done = claim_all(found, wants, explains, [ledger(**{"idle/sync": 1000})])
+    assert claimed(done) == {
+        "SYMPTOM-prefill": {"0 idle/sync": 40},
+        "SYMPTOM-decode": {"0 idle/sync": 50},
+        "CAUSE": {"0 idle/sync": 40},
+    }
+    linked = {one.fingerprint: one.explained_by for one in link(done, explains)}
+    assert linked == {"SYMPTOM-prefill": [], "SYMPTOM-decode": ["CAUSE"], "CAUSE": []}

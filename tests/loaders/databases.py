@@ -12,7 +12,7 @@ NONE = 4294967295
 T0 = 1_736_410_576_000_000_000
 PROCESS = 77 << 32
 
-OF_OPTIONS = {"l2_cache", "core_counters", "counters", "ports"}
+OF_OPTIONS = {"l2_cache", "core_counters", "counters", "ports", "graph_memory", "ai_cpu_nodes"}
 """Canonical tables that further options of the profiler add; the exports of tests have none of them."""
 
 Rows = Sequence[Sequence[Any]]

@@ -121,7 +121,7 @@ def test_a_file_of_ports_alone_is_no_profile(tmp_path: Path) -> None:
     assert not AscendPytorchLoader().discover(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["hccs.csv", "pcie.csv", "data_preprocess.csv"])
+@pytest.mark.parametrize("file", ["hccs.csv", "pcie.csv", "soc_pmu.csv"])
 def test_what_is_not_read_is_said(tmp_path: Path, file: str) -> None:
     profile = ascend(tmp_path, **{file.removesuffix(".csv"): "Device_id,Mode,Max,Min,Average\n0,Tx,1,1,1\n"})
     assert [file in said.message.en for said in profile.diagnostics if "not read" in said.message.en] == [True]

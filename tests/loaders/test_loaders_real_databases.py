@@ -58,7 +58,8 @@ def test_nothing_to_complain_about(real: tuple[Path, Profile]) -> None:
     _, profile = real
     assert profile.diagnostics == [] and profile.level == "level1" and profile.versions == {"db_schema": "1.0.0"}
     # OVERLAP_ANALYSIS was added to one of the two by MindStudio Insight
-    assert set(profile.missing) - {"overlap"} == {"l2_cache", "core_counters", "ports"}
+    of_options = {"l2_cache", "core_counters", "ports", "graph_memory", "ai_cpu_nodes"}
+    assert set(profile.missing) - {"overlap"} == of_options
     assert ("overlap" in profile.missing) == (profile.rank == 1)
     assert set(profile.tables) | set(profile.missing) == set(SCHEMAS)
 

@@ -37,7 +37,8 @@ def test_nothing_to_complain_about(real: tuple[Path, Profile]) -> None:
     assert not profile.diagnostics
     assert profile.level == ("level0" if "level0" in str(output) else "level1")
     level1 = {"op_statistic", "api_statistic", "collectives", "collective_bandwidth", "links"}
-    assert set(profile.missing) - {"core_counters", "ports"} == (level1 if profile.level == "level0" else set())
+    of_options = {"core_counters", "ports", "graph_memory", "ai_cpu_nodes"}
+    assert set(profile.missing) - of_options == (level1 if profile.level == "level0" else set())
     assert set(profile.tables) | set(profile.missing) == set(SCHEMAS)
     for name, table in profile.tables.items():
         assert list(table.frame) == [*SCHEMAS[name].units(), "source_row"] and len(table.frame)

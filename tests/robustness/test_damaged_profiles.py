@@ -45,6 +45,8 @@ FILES = {
     "memory_record.csv": "Component,Timestamp(us),Total Reserved(MB)\nAPP,1.000\t,1\n",
     "operator_memory.csv": "Name,Size(KB),Allocation Time(us)\na,1,1.000\t\n",
     "npu_module_mem.csv": "Component,Timestamp(us),Total Reserved(MB)\nAPP,1.000\t,1\n",
+    "static_op_mem.csv": "Op Name,Model Name,Graph ID,Node Index Start,Node Index End,Size(KB)\nk,0,0,0,1,2\n",
+    "data_preprocess.csv": "Node,Total_time(us)\nk,2\n",
     "l2_cache.csv": "Stream Id,Task Id,Hit Rate,Victim Rate,Op Name\n2,1,N/A,0.5,k\n",
     "trace_view.json": json.dumps(EVENTS),
 }

@@ -197,6 +197,49 @@ _L2_CACHE = CsvTable(
     ),
 )
 
+_END_OF_GRAPH = 4294967295
+"""The time of release in static_op_mem.csv of what is released with its graph."""
+
+_DEVICE = ("Device_id",)
+
+_GRAPH_MEMORY = CsvTable(
+    tables.GRAPH_MEMORY,
+    (
+        Column("graph", ("Graph ID",), "int"),
+        Column("model", ("Model Name",)),
+        Column("name", ("Op Name",), essential=True),
+        Column("first", ("Node Index Start",), "int", essential=True, least=0),
+        Column("last", ("Node Index End",), "int", essential=True, least=0, none=_END_OF_GRAPH),
+        Column("bytes", ("Size(KB)",), "float", essential=True, factor=_KIB, least=0),
+    ),
+    others=_DEVICE,
+)
+
+
+def _stage(field: str, name: str, *, essential: bool = False) -> tuple[Column, Column]:
+    """A time of data_preprocess.csv, in us; before CANN 7 in ms."""
+    return (
+        Column(field, (f"{name}(us)",), "float", essential=essential, factor=1e3, least=0),
+        Column(field, (f"{name}(ms)",), "float", essential=essential, factor=1e6, least=0),
+    )
+
+
+_AI_CPU_NODES = CsvTable(
+    tables.AI_CPU_NODES,
+    (
+        Column("time_ns", ("Timestamp(us)",), "point"),
+        Column("name", ("Node",), essential=True),
+        *_stage("compute_ns", "Compute_time"),
+        *_stage("copy_ns", "Memcpy_time"),
+        *_stage("task_ns", "Task_time"),
+        *_stage("dispatch_ns", "Dispatch_time"),
+        *_stage("total_ns", "Total_time", essential=True),
+        Column("stream", ("Stream ID", "Stream Id"), "int"),
+        Column("task", ("Task ID", "Task Id"), "int"),
+    ),
+    others=_DEVICE,
+)
+
 KERNELS: Final = Deliverable("kernel_details.csv", ("kernels", "core_counters"), "loader.collect.npu", csv=_KERNELS)
 TRACE: Final = Deliverable("trace_view.json", TRACE_TABLES, "loader.collect.npu")
 COMMUNICATION: Final = Deliverable(
@@ -220,18 +263,18 @@ DELIVERABLES: Final = (
         Deliverable(f"{name}.csv", ("ports",), "loader.collect.ports", csv=ports.SAMPLES, alone=False)
         for name in ports.KINDS
     ),
+    Deliverable("static_op_mem.csv", ("graph_memory",), "loader.collect.graph_memory", csv=_GRAPH_MEMORY, alone=False),
+    Deliverable("data_preprocess.csv", ("ai_cpu_nodes",), "loader.collect.level2", csv=_AI_CPU_NODES, alone=False),
     TRACE,
 )
 NAMES: Final = frozenset(deliverable.name for deliverable in DELIVERABLES if deliverable.alone)
 """Files that make a directory a profile."""
 
 UNREAD: Final[Mapping[str, str]] = {
-    "data_preprocess.csv": "",
     "hccs.csv": "HCCS",
     "pcie.csv": "PCIe",
     "soc_pmu.csv": "",
-    "static_op_mem.csv": "",
 }
-"""Files that options of the profiler add (sys_interconnection, level 2, memory of compiled graphs) and that have no
-canonical table: a report says so, so that nobody takes its silence for an answer. Two of them are the least, the most
-and the mean of a lane of the trace: where this part of `COUNTERS` was read, nothing is lost."""
+"""Files that options of the profiler add (sys_interconnection, l2_cache) and that have no canonical table: a report
+says so, so that nobody takes its silence for an answer. Two of them are the least, the most and the mean of a lane of
+the trace: where this part of `COUNTERS` was read, nothing is lost. No source names the columns of soc_pmu.csv."""

@@ -11,7 +11,16 @@ from typing import Any, Final
 
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import InputError, Profile, RankInput
-from advisor_core.contracts.tables import CORE_COUNTERS, COUNTERS, L2_CACHE, PORTS, SCHEMAS, STEP_TRACE
+from advisor_core.contracts.tables import (
+    AI_CPU_NODES,
+    CORE_COUNTERS,
+    COUNTERS,
+    GRAPH_MEMORY,
+    L2_CACHE,
+    PORTS,
+    SCHEMAS,
+    STEP_TRACE,
+)
 from advisor_core.loaders.ascend_pytorch import settings
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
@@ -39,7 +48,7 @@ from advisor_core.text.messages import message
 
 TEXT: Final = "ascend_pytorch_text"
 DB: Final = "ascend_pytorch_db"
-_OF_OPTIONS: Final = {L2_CACHE.name, CORE_COUNTERS.name, COUNTERS.name, PORTS.name}
+_OF_OPTIONS: Final = {table.name for table in (L2_CACHE, CORE_COUNTERS, COUNTERS, PORTS, GRAPH_MEMORY, AI_CPU_NODES)}
 """Tables that only further options of the profiler add: without them an export is whole."""
 
 _MINDSPORE: Final = {TEXT: "ascend_mindspore_text", DB: "ascend_mindspore_db"}

@@ -213,6 +213,22 @@ DELIVERABLES: Final = (
         _of_devices(_pytorch("l2_cache.csv")),
         alone=False,
     ),
+    Deliverable(
+        "static_op_mem",
+        ".csv",
+        ("graph_memory",),
+        "loader.collect.msprof_task_memory",
+        _pytorch("static_op_mem.csv"),  # graphs are compiled on the host, which stands for the device there
+        alone=False,
+    ),
+    Deliverable(
+        "aicpu",
+        ".csv",
+        ("ai_cpu_nodes",),
+        "loader.collect.msprof_ai_cpu",
+        _of_devices(_pytorch("data_preprocess.csv")),
+        alone=False,
+    ),
     *(
         Deliverable(kind, ".csv", ("ports",), "loader.collect.msprof_ports", _of_devices(ports.SAMPLES), alone=False)
         for kind in ports.KINDS

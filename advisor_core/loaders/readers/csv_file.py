@@ -24,7 +24,7 @@ from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
-from advisor_core.loaders.readers.problems import SHOWN, Problems
+from advisor_core.loaders.readers.problems import SHOWN, Problems, quoted
 from advisor_core.text.messages import message
 
 if TYPE_CHECKING:
@@ -71,13 +71,15 @@ class CsvTable:
     """A file and the table it holds. Several columns may give the same field: the first that the file has is read.
 
     ``interval``: fields for start and end; a row that ends before it starts is left out. ``more``: further columns that
-    some files have, which `read_csv` gives.
+    some files have, which `read_csv` gives. ``others``: columns that the documentation names and nothing is read from,
+    where a column that it does not name is told; ``None`` where it is not.
     """
 
     schema: TableSchema
     columns: tuple[Column, ...]
     interval: tuple[str, str] | None = None
     more: tuple[Column, ...] = ()
+    others: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,10 @@ def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> tuple[pd.
     head = file.read(BLOCK_BYTES)
     header, skip = _header(head, problems.file)
     chosen = _choose(table, header, problems.file)
+    if table.others is not None:
+        documented = {name for column in table.columns for name in column.names} | set(table.others)
+        if unknown := [quoted(name) for name in header if name and name not in documented]:
+            problems.say("info", message("loader.unknown_columns", file=problems.file, columns=", ".join(unknown)))
     parts = _Parts()
     for block in blocks(file, head[skip:], 1 + head[:skip].count(b"\n"), problems):
         _convert(block, header, chosen, table, parts, problems)

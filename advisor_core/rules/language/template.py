@@ -1,6 +1,6 @@
 """Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}``,
-``{{ name | plural('one', 'many') }}`` and ``{{ name | either('where it holds', 'where not') }}`` in it, and nothing
-more.
+``{{ name | plural('one', 'many') }}``, ``{{ name | either('where it holds', 'where not') }}`` and
+``{{ part | part('the step') }}`` in it, and nothing more.
 
 Both sides are kept in bounds. The author (possibly a stranger) may write neither raw HTML nor images, nor links other
 than https. The values (names of kernels, of streams: whatever a profile holds) are escaped as Markdown, so that they
@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 from advisor_core.contracts.problems import SourceError, nearest, shorten
 from advisor_core.rules.language.scope import Scope, Symbol
 from advisor_core.rules.model import Param
+from advisor_core.rules.places import named_place
 from advisor_core.text import units
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.plural import plural
+from advisor_core.vocabulary.parts import PARTS, place_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -48,6 +50,9 @@ PLURAL = "plural"
 EITHER = "either"
 """``either('rows are missing', 'no row is missing')``: not the truth value, but the words that fit it."""
 
+PART = "part"
+"""``part('the step')``: the part of a recording in words, or these where the row is about the whole of it."""
+
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _INSIDE = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*"
@@ -58,6 +63,7 @@ _CHOICE = re.compile(
     r"\(\s*'(?P<yes>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*,"
     r"\s*'(?P<no>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*\)\s*\Z"
 )
+_WHOLE = re.compile(r"\(\s*'(?P<whole>[A-Za-z\u4e00-\u9fff][A-Za-z\u4e00-\u9fff -]*)'\s*\)\s*\Z")
 _STRAY = re.compile(r"\{\{|\}\}|\{%|%\}|\{#|#\}")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&=$^:@])")
 _TAG = re.compile(r"<[A-Za-z/!?]")
@@ -69,22 +75,25 @@ _MAY_BE_ACTIVE = re.compile(r"[<\[`~|]|\t| {4}")
 @dataclass(frozen=True)
 class Slot:
     """A placeholder. ``param``: the parameter it quotes, shown as it is written in the rule. ``forms``: the words of
-    `PLURAL`, for one and for many, or of `EITHER`, for what holds and what does not."""
+    `PLURAL`, for one and for many, of `EITHER`, for what holds and what does not, or of `PART`, for the whole."""
 
     symbol: Symbol
     filter: str
     start: int
     param: Param | None = None
-    forms: tuple[str, str] = ("", "")
+    forms: tuple[str, ...] = ("", "")
 
     def show(self, values: Mapping[str, Scalar], lang: str) -> str:
         value, unit = (
             (self.param.value, self.param.unit) if self.param else (values.get(self.symbol.key), self.symbol.unit)
         )
         if self.filter == PLURAL:
-            return plural(value, *self.forms)
+            one, many = self.forms
+            return plural(value, one, many)
         if self.filter == EITHER:
             return self.forms[0 if value else 1] if isinstance(value, bool) else units.format_quantity(value, "", lang)
+        if self.filter == PART:
+            return self.forms[0] if value is None else escape_markdown(_part_in_words(str(value), lang), lang)
         if isinstance(value, str):
             return code_span(value, lang) if self.filter == "code" else escape_markdown(value, lang)
         if self.filter == "raw":
@@ -159,6 +168,12 @@ def code_span(text: str, lang: str = "en") -> str:
     return f"{fence}{padding}{tame}{padding}{fence}"
 
 
+def _part_in_words(name: str, lang: str) -> str:
+    part, phase = place_of(name)
+    words = named_place(part, phase) if part in PARTS else None
+    return name if words is None else words.zh if lang == "zh" else words.en
+
+
 def _tame(text: str) -> str:
     """One line, no control or invisible characters, bounded."""
     flat = " ".join(text[: 10 * MAX_VALUE_LENGTH].split())
@@ -194,8 +209,10 @@ def _slot(found: re.Match[str], scope: Scope) -> Slot:
         return Slot(symbol, name, start, param, _forms(inside["forms"] or "", symbol, filter_at))
     if name == EITHER:
         return Slot(symbol, name, start, param, _choice(inside["forms"] or "", symbol, filter_at))
+    if name == PART:
+        return Slot(symbol, name, start, param, _whole(inside["forms"] or "", symbol, filter_at))
     if inside["forms"]:
-        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural and either do")
+        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural, either and part do")
     if name:
         _check_filter(name, symbol, param.unit if param else symbol.unit, filter_at)
     return Slot(symbol, name, start, param)
@@ -222,11 +239,21 @@ def _choice(source: str, symbol: Symbol, offset: int) -> tuple[str, str]:
     return forms["yes"], forms["no"]
 
 
+def _whole(source: str, symbol: Symbol, offset: int) -> tuple[str, ...]:
+    """The words of a `PART` filter for the whole of a recording."""
+    words = _WHOLE.match(source)
+    if words is None:
+        raise SourceError("part needs the words for the whole of a recording", offset, "write part('the step')")
+    if symbol.kind != "text":
+        raise SourceError(f"{symbol.key!r} is no text", offset)
+    return (words["whole"],)
+
+
 def _check_filter(name: str, symbol: Symbol, unit: str, offset: int) -> None:
     if name in PLAIN_FILTERS:
         return
     if name not in UNIT_FILTERS:
-        known = [*UNIT_FILTERS, *PLAIN_FILTERS, PLURAL, EITHER]
+        known = [*UNIT_FILTERS, *PLAIN_FILTERS, PLURAL, EITHER, PART]
         hint = nearest(name, known) or f"known: {', '.join(known)}"
         raise SourceError(f"unknown unit {name!r}", offset, hint)
     if symbol.kind != "number":

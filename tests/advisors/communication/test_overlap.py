@@ -6,6 +6,8 @@ import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import staged, waiting
+from tests.facts.test_judged_parts import serving
+from tests.facts.test_parts import DECODE, PREFILL
 
 
 def test_overlap_fires_and_says_what_it_is() -> None:
@@ -37,3 +39,22 @@ def test_overlap_of_unknown_kind_asks_for_level_1() -> None:
     found = judge_rule("CO001", scene.store())
     assert found.first.observation["unknown_share"] == 1
     assert [advice.kind for advice in found.first.advice] == ["collect", "collect", "investigate"]
+
+
+def test_communication_of_decode_is_judged_apart_from_that_of_prefill() -> None:
+    """A collective of 30 us before each kernel of decode but the first, none in prefill."""
+    scene = serving((PREFILL, 1000, 0), *[(DECODE, 10, 40)] * 3)
+    for number in range(1, 21):
+        scene.collective(7000 + 50 * number + 5, 30, None)
+    found = judge_rule("CO001", scene.store())
+    seen = found.first.observation
+    assert found.state == "fail" and found.verdict is not None and len(found.verdict.rows) == 1
+    assert (seen["part"], seen["uncovered_ns"], seen["calls"]) == ("decode", 600_000, 20)
+    assert seen["uncovered_share"] == pytest.approx(600 / 1010) and found.first.impact_ns == 600_000
+    assert seen["uncovered_ns"] < 0.1 * seen["step_ns"] and found.first.severity == "low"
+    assert "of decode is communication" in found.first.title.en
+
+
+def test_a_rank_that_only_trains_says_nothing_of_parts() -> None:
+    found = judge_rule("CO001", waiting().store())
+    assert "part" not in found.first.observation and "of the step is communication" in found.first.title.en

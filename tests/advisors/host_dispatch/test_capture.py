@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from advisor_core.api.facts import Capturing
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.cures import cure_of
+from tests.facts.test_parts import DECODE, PREFILL
 
 TURNS = 12
 
@@ -61,3 +63,62 @@ def test_steps_that_run_eagerly_beside_replayed_ones_would_be_graphs() -> None:
     assert observed is not None and observed.cure is not None
     cure = observed.cure(0)
     assert isinstance(cure, Capturing) and cure.tasks.tolist() == [*range(TURNS, 2 * TURNS - 2)]
+
+
+def in_turns(prefill_us: float, pause_us: float = 100) -> Scene:
+    """Two steps, each with a prefill of seven long kernels that are launched in time, and two passes of decode whose
+    kernels of 10 us are launched one every 50 us; ``pause_us`` behind them."""
+    scene, now = Scene(), 0.0
+    for number in range(2):
+        begun, step = now, number + 1
+        for type_, shapes in PREFILL:
+            reads = [f"{shape} BF16" for shape in shapes.split(";")]
+            scene.tensors(now, prefill_us, type_, reads, reads[:1], launched=begun - 10, step=step)
+            now += prefill_us
+        for type_, shapes in 2 * DECODE:
+            reads = [f"{shape} BF16" for shape in shapes.split(";")]
+            scene.tensors(now + 40, 10, type_, reads, reads[:1], launched=now + 30, op="aten::mm", step=step)
+            now += 50
+        now += pause_us
+        scene.step(step, begun - 20 * (not number), now - begun + 20 * (not number))
+    return scene
+
+
+def test_decode_is_judged_by_its_own_time() -> None:
+    found = judge_rule("HD022", in_turns(1000).store())
+    seen = found.first.observation
+    assert found.state == "fail" and seen["part"] == "decode" and seen["steps_alike"] == 2
+    assert seen["launches"] == 14, "those of decode"
+    decode_ns = 14 * 50_000 - 40_000 + 100_000 / 2  # from its first kernel on; the last step ends with its last kernel
+    assert seen["saved_share"] == pytest.approx(float(str(seen["saved_ns"])) / decode_ns, rel=0.05)
+    assert float(str(seen["saved_share"])) > 0.3 and found.first.severity == "high"
+    assert "as a graph decode would be" in found.first.title.en
+    cure = cure_of(found)
+    assert isinstance(cure, Capturing) and len(cure.tasks) == 28
+
+
+def test_a_border_that_lies_a_kernel_off_does_not_hide_what_repeats() -> None:
+    """Without a pause behind decode nothing tells with which kernel it ends."""
+    found = judge_rule("HD022", in_turns(1000, pause_us=0).store())
+    assert found.first.observation["part"] == "decode" and found.first.observation["launches"] == 13
+
+
+def test_a_decode_that_is_no_matter_of_the_step_is_of_no_severity() -> None:
+    """It saves half of its own time, and less than 3 % of that of the step."""
+    found = judge_rule("HD022", in_turns(4000).store())
+    assert found.first.severity == "low" and float(str(found.first.observation["saved_share"])) > 0.3
+
+
+def test_what_trains_is_no_graph_of_the_engine() -> None:
+    scene = in_turns(100)
+    training = [index for index, row in enumerate(scene.rows["kernels"]) if row["duration_us"] == 100]
+    scene.event("mstx", "update_actor", -5, 700).event("mstx", "update_actor", 1490, 710)
+    cure = cure_of(judge_rule("HD022", scene.store()))
+    assert isinstance(cure, Capturing) and not set(cure.tasks.tolist()) & set(training)
+
+
+def test_a_part_that_saves_nothing_of_note_is_no_finding() -> None:
+    """Half of decode, and less than 1 % of the step."""
+    found = judge_rule("HD022", in_turns(20_000).store())
+    assert found.state == "pass" and found.observed is not None
+    assert found.observed.frame["saved_share"].iloc[0] < 0.01

@@ -12,6 +12,7 @@ from advisor_core.api.testing import Scene, judge_rule
 from advisors.host_dispatch.dispatch_layers import awaited_layers, part_of
 from tests.advisors.cures import cure_of, saved
 from tests.advisors.host_dispatch.scenes import late
+from tests.facts.test_parts import DECODE, PREFILL
 
 
 def _layer(*spans: tuple[int, int]) -> Layer:
@@ -74,3 +75,29 @@ def test_nothing_comes_next_where_the_host_is_never_late() -> None:
     assert judge_rule("HD025", late().store("flows")).state == "cannot_answer"
     in_time = turns(10, python=5, operator=5, kernel=100).store()
     assert judge_rule("HD025", in_time).state == "not_applicable"  # no layer is a limit
+
+
+def behind_a_prefill(host_us: float) -> Scene:
+    """A prefill of seven kernels of 1000 us, launched in time, in which the host is in operators for ``host_us``; then
+    two passes of decode, whose operators of 45 us launch kernels of 10 us."""
+    scene, now = Scene(), 0.0
+    for type_, shapes in PREFILL:
+        reads = [f"{shape} BF16" for shape in shapes.split(";")]
+        scene.tensors(now, 1000, type_, reads, reads[:1], launched=-10)
+        now += 1000
+    scene.event("cpu_op", "aten::empty", 100, host_us)
+    for type_, shapes in 2 * DECODE:
+        reads = [f"{shape} BF16" for shape in shapes.split(";")]
+        scene.event("cpu_op", "aten::mm", now - 3, 45)
+        scene.tensors(now + 40, 10, type_, reads, reads[:1], launched=now + 30)
+        now += 50
+    return scene.step(1, -20, now + 20)
+
+
+def test_what_the_host_does_beside_a_busy_device_is_no_part_of_what_may_be_left() -> None:
+    """Decode needs about as quick a host, whatever the host does while prefill keeps the device busy: over the whole
+    step it could keep 85 % of its time."""
+    found = [judge_rule("HD002", behind_a_prefill(host_us).store()).first for host_us in (100, 6000)]
+    left = [float(str(one.observation["awaited_left"])) for one in found]
+    assert found[0].observation["awaited_layers"] == found[1].observation["awaited_layers"] == "framework"
+    assert all(0 < one < 0.3 for one in left), left

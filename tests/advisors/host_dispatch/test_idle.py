@@ -11,9 +11,12 @@ from advisor_core.api.testing import judge_rule
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.testing.scene import PYTHON_THREAD
 from tests.advisors.build import ACL_THREAD
 from tests.advisors.host_dispatch.scenes import busy, late, synchronised
+from tests.facts.test_judged_parts import serving
+from tests.facts.test_parts import DECODE, PREFILL
 
 
 def test_idle_fires_and_adds_up() -> None:
@@ -61,3 +64,37 @@ def test_unavailable_says_what_to_collect() -> None:
 def test_threads_of_the_scene_are_those_of_the_facts() -> None:
     activity = late().store()[host_activity]
     assert activity.feeders == {PYTHON_THREAD} and ACL_THREAD not in activity.launchers
+
+
+def test_a_busy_prefill_does_not_hide_an_idle_decode() -> None:
+    """Of all steps 8 % are idle, and 75 % of decode."""
+    scene = serving((PREFILL, 1000, 0), *[(DECODE, 10, 30)] * 3)
+    store = scene.store()
+    found = judge_rule("HD001", store)
+    seen = found.first.observation
+    assert found.state == "fail" and found.verdict is not None and len(found.verdict.rows) == 1
+    assert seen["part"] == "decode" and seen["idle_ns"] == 600_000 and seen["step_ns"] == 7_840_000
+    assert seen["idle_share"] == pytest.approx(600 / 810) and seen["idle_ns"] / seen["step_ns"] < 0.1
+    assert (seen["gaps"], seen["largest_gap_ns"]) == (20, 30_000)
+    assert found.first.title.en.startswith("The device is idle for 74.1 % of decode")
+    assert "解码（decode）" in found.first.title.zh.replace("\\", "")
+    assert found.first.severity == "medium", "it is less than a fifth of the step"
+
+
+def test_the_rows_of_the_parts_are_the_idle_time_of_the_steps() -> None:
+    scene = serving((PREFILL, 100, 40), *[(DECODE, 10, 30)] * 3)
+    store = scene.store()
+    observed = judge_rule("HD001", store).observed
+    assert observed is not None
+    rows = observed.frame.set_index("part")
+    whole = store[ledger]
+    assert set(rows.index) == {"prefill", "decode"}
+    assert rows["idle_ns"].sum() == whole.loc[whole["path"].str.startswith("idle"), "ns"].sum()
+    assert rows["largest_gap_ns"].to_dict() == {"prefill": 40_000, "decode": 30_000}
+
+
+def test_a_recording_of_one_part_is_judged_as_a_whole() -> None:
+    found = judge_rule("HD001", late().store())
+    assert "part" not in found.first.observation
+    assert found.first.title.en == "The device is idle for 50.0 % of the step"
+    assert found.first.title.zh == "device 空闲占 step 的 50.0 %"

@@ -77,6 +77,22 @@ def test_words_fit_a_truth_value(late: bool, en: str, zh: str, scope: Scope) -> 
     assert english.render({}, "en") == "It is unknown."
 
 
+@pytest.mark.parametrize(
+    ("part", "en", "zh"),
+    [
+        (None, "of the step", "占 step"),
+        ("decode", "of decode", "占 解码（decode）"),
+        ("decode (rollout)", r"of decode \(rollout\)", "占 解码（decode）（rollout）"),
+        ("no part", "of no part", "占 no part"),
+    ],
+)
+def test_a_part_of_a_recording_is_named_in_words(part: str | None, en: str, zh: str, scope: Scope) -> None:
+    english = parse_template("of {{ kernel | part('the step') }}", scope)
+    chinese = parse_template("占 {{ kernel | part('step') }}", scope)
+    assert english.render({"kernel": part}, "en") == en
+    assert chinese.render({"kernel": part}, "zh") == zh
+
+
 def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
     assert (
         parse_template("{{ kernel }}/{{ idle_ns | ms }}/{{ kernel | code }}", scope).render({}, "en")
@@ -101,6 +117,8 @@ def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
         ("{{ late | either }}", 10, "either needs the words for what holds and for what does not"),
         ("{{ late | either('<b>', 'no') }}", 10, "either needs the words for what holds and for what does not"),
         ("{{ idle_ns | either('some', 'none') }}", 13, "'idle_ns' is no truth value"),
+        ("{{ kernel | part }}", 12, "part needs the words for the whole of a recording"),
+        ("{{ idle_ns | part('the step') }}", 13, "'idle_ns' is no text"),
         ("{{ idle_ns | ms('row', 'rows') }}", 13, "'ms' takes nothing in brackets"),
         ("{{ kernel | ms }}", 12, "'kernel' is not a number and has no unit"),
         ("{{ kernel.__class__ }}", 3, "unknown name 'kernel.__class__'"),

@@ -92,7 +92,11 @@ TABLES: Final = (
     DbTable("ports", db_samples.PORTS, "loader.collect.ports", db_samples.ports),
 )
 
-_NEVER: Final = {"l2_cache": ("loader.no_l2_cache_in_db", "loader.collect.l2_cache_as_text")}
+_NEVER: Final = {
+    "l2_cache": ("loader.no_l2_cache_in_db", "loader.collect.l2_cache_as_text"),
+    "graph_memory": ("loader.no_graph_memory_in_db", "loader.collect.as_text"),
+    "ai_cpu_nodes": ("loader.no_ai_cpu_nodes_in_db", "loader.collect.as_text"),
+}
 """Tables that no database has: why, and what to collect instead."""
 
 
