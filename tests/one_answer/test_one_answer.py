@@ -150,13 +150,14 @@ def test_a_lower_level_finds_nothing_new(answers: Answers, options: dict[str, st
 
 
 @pytest.mark.parametrize("options", [LESS["level0"], LESS["db-level0"]], ids=["level0", "db-level0"])
-def test_what_names_tell_is_what_types_tell(answers: Answers, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("job", [JOB, "format-conversions"])
+def test_what_names_tell_is_what_types_tell(answers: Answers, job: str, options: dict[str, str]) -> None:
     """Level 0 has names of kernels in place of types and shapes. What follows from types and times alone is found by
     names as well, and says so; what shapes tell of it is unknown, and no other value. A rule that would have to leave
     something out, such as kernels that belong to a computation, cannot answer: it would find more than at level 1,
     which the tests above forbid."""
-    known = by_fingerprint(answers())
-    named = [finding for finding in answers(**options).findings if finding.observation.get("by_name") is True]
+    known = by_fingerprint(answers(job))
+    named = [finding for finding in answers(job, **options).findings if finding.observation.get("by_name") is True]
     assert [finding.rule for finding in named] == ["NS003"]
     for finding in named:
         expected = known[finding.fingerprint].observation
