@@ -23,6 +23,7 @@ from advisor_core.api.facts import (
     Unavailable,
     fact,
     frames_of,
+    kernel_type,
     launches,
     moved_bytes,
     steps,
@@ -79,13 +80,15 @@ COLUMNS = (
 class StepKernels:
     """``frame``: the computing kernels that start inside the steps, in order of stream and start. ``begins``: whether
     another stream or step begins with this kernel; ``breaks``: whether a chain of kernels ends before it, because of
-    that or because a collective ran in between. ``wall_ns``: of a step, mean."""
+    that or because a collective ran in between. ``wall_ns``: of a step, mean. ``typed``: whether operator types are
+    recorded; where they are not, they are told by the names of the kernels (level 0)."""
 
     frame: pd.DataFrame
     begins: np.ndarray
     breaks: np.ndarray
     steps: int
     wall_ns: float
+    typed: bool = True
 
     def parts(self) -> list[np.ndarray]:
         """The rows of each stream and step."""
@@ -174,9 +177,12 @@ class StepKernels:
         return Shortening(rows["work"].to_numpy(dtype=np.int64), self.steps)
 
 
-@fact("step_kernels", needs=(KERNELS, work, steps), frames={"frame": COLUMNS})
-def step_kernels(facts: Facts) -> StepKernels:
-    """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains."""
+@fact("named_kernels", needs=(KERNELS, work, steps), frames={"frame": COLUMNS})
+def named_kernels(facts: Facts) -> StepKernels:
+    """The same with types that the names of the kernels tell, where none are recorded (level 0).
+
+    Only for what follows from types and times. What needs to know which kernels belong to a computation, or which shape
+    they have, cannot be answered then: a measurement that leaves it out would say more than it does at level 1."""
     kernels, device, windows = facts[KERNELS], facts[work], facts[steps]
     start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     inside = (device["start_ns"] >= start) & (device["start_ns"] < end)
@@ -185,8 +191,8 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame = kernels.iloc[rows].reset_index(drop=True)
     for name in ("type", "core"):
         frame[name] = frame[name].cat.remove_unused_categories()
-    if not (frame["type"] != "").any():
-        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
+    if not (typed := bool((frame["type"] != "").any())):
+        frame["type"] = _types_of(frame["name"])
     frame["row"], frame["work"] = rows, own.index.to_numpy()
     frame["operator_class"] = own["operator_class"].to_numpy()
     frame["end_ns"] = own["end_ns"].to_numpy()
@@ -195,7 +201,24 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame["signature"] = Groups(frame, SIGNATURE, sort=False).codes
     wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
     breaks = begins | _behind_collectives(frame, device[device["communication"]])
-    return StepKernels(frame, begins, breaks, len(windows), wall)
+    return StepKernels(frame, begins, breaks, len(windows), wall, typed)
+
+
+@fact("step_kernels", needs=(named_kernels,), frames={"frame": COLUMNS})
+def step_kernels(facts: Facts) -> StepKernels:
+    """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains, where operator
+    types are recorded."""
+    kernels = facts[named_kernels]
+    if not kernels.typed:
+        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
+    return kernels
+
+
+def _types_of(names: pd.Series) -> pd.Categorical:
+    """The types of kernels of which only the names are recorded."""
+    names = names.array.remove_unused_categories()
+    types = np.array([kernel_type(str(name)) for name in names.categories], dtype=object)
+    return pd.Categorical(types[names.codes])
 
 
 def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
@@ -278,4 +301,4 @@ def _plain(value: object) -> Scalar:
     return plain if isinstance(plain, bool | int | float | str) or plain is None else str(plain)
 
 
-FACTS = (step_kernels,)
+FACTS = (named_kernels, step_kernels)

@@ -75,7 +75,8 @@ class Environment(Model):
 class StepInfo(Model):
     """A recorded step. Its start and end are ``None`` where only the exporter's summary of it is known. Of a step that
     was recorded alone: how long its mark on the host lasts, and how much of that lies before its start and behind its
-    end, in no figure."""
+    end, in no figure. Of a recording without step marks: how much of it lies before its first kernel and behind the end
+    of its last one, in no figure either, and for how long the device copied in that time (``None``: not recorded)."""
 
     rank: int
     step: int | None
@@ -85,6 +86,9 @@ class StepInfo(Model):
     mark_ns: int | None = None
     mark_before_ns: int | None = None
     mark_after_ns: int | None = None
+    recorded_before_ns: int | None = None
+    recorded_after_ns: int | None = None
+    copied_beside_ns: int | None = None
 
 
 class Profile(Model):

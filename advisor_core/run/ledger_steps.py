@@ -23,6 +23,7 @@ from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import COVERED, Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
+from advisor_core.run.beyond_kernels import bounded
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.step_mark import marked
 from advisor_core.run.why_unknown import why_unknown
@@ -62,7 +63,7 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
             for step, (start, end) in zip(ids, bounds, strict=True)
         ]
         if len(infos) == 1:
-            infos = [marked(infos[0], store, profile)]
+            infos = [bounded(marked(infos[0], store, profile), store, profile)]
         pieces = _derivations(store, profile).of_step(slowest, walls[slowest])
     booked = [
         LedgerStep(

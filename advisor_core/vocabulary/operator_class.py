@@ -103,7 +103,8 @@ def _longest(entries: tuple[_Entry, ...]) -> int:
     return max((len(word) for entry in entries for word in entry.having | entry.without), default=0)
 
 
-_NAME: Final = re.compile(r"^(?:aclnn\w+?_)?(?:trans_)?([A-Za-z][A-Za-z0-9]*?)(?:_?\d+)?$")
+_NAME: Final = re.compile(r"^(?:trans_)?([A-Za-z][A-Za-z0-9]*?(?:V[1-9])?)(?:_?\d+)?$")
+"""The number of a node stands behind the type, also behind that of a version: ``LpNormUpdateV2159`` is the node 159."""
 
 
 def kernel_type(name: str) -> str:
@@ -111,8 +112,12 @@ def kernel_type(name: str) -> str:
 
     >>> kernel_type("trans_TransData_0"), kernel_type("aclnnMuls_MulAiCore_Mul"), kernel_type("Conv2D1")
     ('TransData', 'Mul', 'Conv2D')
+    >>> kernel_type("LpNormUpdateV2159"), kernel_type("Conv2DBackpropFilter6_MemSet")
+    ('LpNormUpdateV2', 'MemSet')
     """
     if name.startswith("aclnn"):
         return name.rsplit("_", 1)[-1] or name
+    if name.endswith("_MemSet") or name.startswith("atomic_memset"):  # what an operator clears before it adds to it
+        return "MemSet"
     match = _NAME.match(name)
     return match.group(1) if match else name

@@ -9,6 +9,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, Setting, advisor
 from advisor_core.api.facts import (
+    HOST_EVENTS,
     HOST_SLOWING_OPTIONS,
     KERNELS,
     PROFILE,
@@ -24,7 +25,7 @@ from advisors.messages import message
 @advisor(
     "capture.settings",
     needs=(PROFILE,),
-    wants=(KERNELS, rank_summary),
+    wants=(KERNELS, rank_summary, HOST_EVENTS),
     columns=(
         Column("level", "text", "", "level of the profiler, as recorded", zh="级别"),
         Column("kernels", "int", "count", "kernels in kernel_details.csv", zh="kernel 数"),
@@ -82,7 +83,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         untyped_share=float((computing["type"] == "").mean()) if known and computing is not None else np.nan,
         unshaped_share=_unshaped(computing) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
-        shapes_asked=profile.profiler.get("record_shapes"),
+        shapes_asked=_shapes_asked(facts),
         inflating=len(options) if any(name in profile.profiler for name in HOST_SLOWING_OPTIONS) else None,
         inflating_options=", ".join(options),
         steps=len(totals) if totals is not None else 0,
@@ -106,6 +107,16 @@ def settings(facts: Facts, params: Params) -> Observations:
         return found
 
     return Observations(frame, evidence)
+
+
+def _shapes_asked(facts: Facts) -> bool | None:
+    """Whether the profiler was told to record shapes: as recorded, else it was where operators of the framework have
+    them; `None` where neither tells."""
+    recorded = facts[PROFILE].profiler.get("record_shapes")
+    if isinstance(recorded, bool):
+        return recorded
+    events = facts.get(HOST_EVENTS)
+    return True if events is not None and bool((events["input_shapes"] != "").any()) else None
 
 
 def _unshaped(kernels: pd.DataFrame) -> float:

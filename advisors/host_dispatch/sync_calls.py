@@ -47,6 +47,7 @@ _WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)
     ),
     columns=(
         STEP_NS,
+        Column("site", "text", "", "the place, unknown without call stacks", zh="代码位置"),
         Column("idle_ns", "float", "ns", "idle time left behind, per step", zh="空闲"),
         IDLE_SHARE,
         Column("calls", "float", "count", "calls per step", zh="次数"),
@@ -98,6 +99,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps
     frame["longest_ns"] = frame["longest_ns"].astype(float)
+    frame["site"] = [str(place) or None for place in frame["place"]]
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
     waits = whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)

@@ -11,8 +11,9 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, Shortening, aggregated, launches, matching, narrowed
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
+from advisors.fusion.computations import vocabulary
 from advisors.messages import message
-from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
+from advisors.step_kernels import StepKernels, call_stack, kernel_rows, named_kernels, records
 
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat", "cut", "index")
 _CUTS = re.compile(r"Slice|Split|AsStrided|ViewCopy|Unpack|Unstack", re.I)
@@ -25,15 +26,19 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
 """Names of kernels that an operator runs besides its own work. Code asks for the conversions ``aclnnNpuFormatCast`` and
 ``aclnnTransMatmulWeight``: https://gitcode.com/cann/ops-math, conversion/npu_format_cast and trans_matmul_weight."""
 
+_SIDES = ("before", "after")
+_OF_LARGEST = {"type": "type", "input": "reads", "output": "writes"}
+
 
 @advisor(
     "network_structure.conversions",
-    needs=(step_kernels, fusion_chains),
-    wants=(launches, HOST_EVENTS),
+    needs=(named_kernels,),
+    wants=(fusion_chains, launches, HOST_EVENTS),
     about=(Column("conversion", "text", "", "format_conversion, cast, transpose, concat, cut or index", zh="转换"),),
     columns=(
         KERNELS_PER_STEP,
         TOTAL_NS,
+        Column("by_name", "bool", "", "the names of the kernels tell them, as no types were recorded", zh="由名称判断"),
         Column("largest_ns", "float", "ns", "time per step of the shape that takes most", zh="最大"),
         Column("largest_type", "text", "", "operator type of that shape", zh="最大的类型"),
         Column(
@@ -43,9 +48,19 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
         Column("before", "text", "", "the operator that usually runs before it", zh="之前"),
         Column("after", "text", "", "the operator that usually runs after it", zh="之后"),
         Column(
-            "back_and_forth_ns", "float", "ns", "part of total_ns in conversions that a later one undoes", zh="往返转换"
+            "back_and_forth_ns",
+            "float",
+            "ns",
+            "part of total_ns in conversions that a later one undoes, as far as shapes tell",
+            zh="往返转换",
         ),
-        Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces", zh="链内耗时"),
+        Column(
+            "in_chain_ns",
+            "float",
+            "ns",
+            "part of total_ns in chains that a fused kernel replaces; unknown where names alone tell the types",
+            zh="链内耗时",
+        ),
         Column("loose_ns", "float", "ns", "the rest of total_ns", zh="松散"),
         Column(
             "inside_ns",
@@ -65,35 +80,35 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
 )
 def conversions(facts: Facts, params: Params) -> Observations:
     """Kernels that only hand over to the next operator what another one wrote: convert, join, cut or pick."""
-    kernels = facts[step_kernels]
+    kernels = facts[named_kernels]
     part = _part(kernels)
-    undone = _undone(part, kernels, int(params["reach"]))
     kind = part["conversion"].map({name: number for number, name in enumerate(CONVERSIONS)}).to_numpy(dtype=np.int64)
     took = part["duration_ns"].to_numpy()
 
     def per_step(of: np.ndarray | slice) -> np.ndarray:
         return np.bincount(kind[of], took[of], len(CONVERSIONS)) / kernels.steps
 
-    chained = part.index.isin(facts[fusion_chains].members)
+    members = facts[fusion_chains].members if fusion_chains in facts else np.zeros(0, dtype=np.int64)
+    chained = part.index.isin(members)
     total, in_chain = per_step(slice(None)), per_step(chained)
-    largest = _largest(part, ["type", "reads", "writes"], sort=False)
-    same = part["conversion"].map(largest["reads"]) == part["reads"]
-    same &= part["conversion"].map(largest["writes"]) == part["writes"]
-    neighbours = {side: _largest(part[same & (part[side] != "")], [side], sort=True)[side] for side in _SIDES}
-    texts = {f"largest_{name}": largest[column] for name, column in _OF_LARGEST.items()} | neighbours
+    if fusion_chains not in facts:
+        in_chain[np.unique(kind[_may_be_chained(part)])] = np.nan
     result = pd.DataFrame(
         {
             "conversion": CONVERSIONS,
+            "by_name": not kernels.typed,
             "kernels": np.bincount(kind, minlength=len(CONVERSIONS)) / kernels.steps,
             "total_ns": total,
-            "largest_ns": largest["duration_ns"].reindex(CONVERSIONS, fill_value=0).to_numpy() / kernels.steps,
-            "back_and_forth_ns": per_step(undone),
+            "back_and_forth_ns": np.nan,
             "in_chain_ns": in_chain,
             "loose_ns": total - in_chain,
             "inside_ns": per_step(matching(part["name"], _INSIDE)),
-            **{name: [found.get(kind) or None for kind in CONVERSIONS] for name, found in texts.items()},
         }
     )
+    unknown = {"largest_ns": np.nan, **dict.fromkeys((*(f"largest_{name}" for name in _OF_LARGEST), *_SIDES))}
+    result = result.assign(**(_of_largest(part, kernels.steps) if kernels.typed else unknown))
+    if kernels.shaped:
+        result["back_and_forth_ns"] = per_step(_undone(part, kernels, int(params["reach"])))
     result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:
@@ -154,8 +169,24 @@ def described(part: pd.DataFrame, side: str) -> pd.Series:
     return pd.Series(distinct[groups.codes], index=part.index, dtype="str")
 
 
-_SIDES = ("before", "after")
-_OF_LARGEST = {"type": "type", "input": "reads", "output": "writes"}
+def _may_be_chained(part: pd.DataFrame) -> np.ndarray:
+    """Mask of the kernels of a type that computations are made of: a fused kernel may do their work as well, which only
+    shapes tell."""
+    computed = {kind: bool(vocabulary().operation_of(kind)) for kind in part["type"].unique()}
+    return part["type"].map(computed).to_numpy(dtype=np.bool_)
+
+
+def _of_largest(part: pd.DataFrame, steps: int) -> dict[str, object]:
+    """The columns that tell the shape of each conversion that takes most time, and what usually stands beside it."""
+    largest = _largest(part, ["type", "reads", "writes"], sort=False)
+    same = part["conversion"].map(largest["reads"]) == part["reads"]
+    same &= part["conversion"].map(largest["writes"]) == part["writes"]
+    neighbours = {side: _largest(part[same & (part[side] != "")], [side], sort=True)[side] for side in _SIDES}
+    texts = {f"largest_{name}": largest[column] for name, column in _OF_LARGEST.items()} | neighbours
+    return {
+        "largest_ns": largest["duration_ns"].reindex(CONVERSIONS, fill_value=0).to_numpy() / steps,
+        **{name: [found.get(kind) or None for kind in CONVERSIONS] for name, found in texts.items()},
+    }
 
 
 def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> pd.DataFrame:

@@ -22,6 +22,9 @@ MEMORY_BOUND = ("elementwise", "cast", "copy", "normalisation", "reduction", "ra
 _COMPILED = re.compile("^triton_")
 """Kernels that torch.compile has made: they are fused already."""
 
+_CLEARING = re.compile("^mem_?set", re.IGNORECASE)
+"""Clears the memory that the kernel behind it adds to: part of that kernel, not of what stands before it."""
+
 _SHOWN = 4
 """Operator types of a series that are named."""
 
@@ -46,10 +49,15 @@ def memory_bound_chains(facts: Facts, params: Params) -> Observations:
 
     One kernel could do the work of each series, and takes at least as long as the longest of them."""
     kernels = facts[step_kernels]
-    frame = kernels.frame
+    works = ~matching(kernels.frame["type"], _CLEARING)
+    frame = kernels.frame[works]
+    unbroken = np.cumsum(kernels.breaks)[works]
+    breaks = np.diff(unbroken, prepend=unbroken[:1]) > 0
     is_memory_bound = frame["operator_class"].isin(MEMORY_BOUND).to_numpy() & ~matching(frame["type"], _COMPILED)
-    is_memory_bound[updating(facts, kernels)] = False
-    series = np.cumsum(~is_memory_bound | np.roll(~is_memory_bound, 1) | kernels.breaks)
+    updates = np.zeros(len(works), dtype=np.bool_)
+    updates[updating(facts, kernels)] = True
+    is_memory_bound &= ~updates[works]
+    series = np.cumsum(~is_memory_bound | np.roll(~is_memory_bound, 1) | breaks)
     by_series = frame[is_memory_bound].groupby(series[is_memory_bound], sort=False)
     size, total, longest = (
         by_series["duration_ns"].count(),

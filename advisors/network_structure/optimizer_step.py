@@ -12,12 +12,12 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, Merging, NotApplicable, l
 from advisors.measuring import row
 from advisors.messages import message
 from advisors.optimizer_marks import mark_of, optimizer_marks
-from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import call_stack, kernel_rows, named_kernels
 
 
 @advisor(
     "network_structure.optimizer_step",
-    needs=(step_kernels, launches, HOST_EVENTS),
+    needs=(named_kernels, launches, HOST_EVENTS),
     columns=(
         Column("optimizer", "text", "", "class of the optimizer, as PyTorch marks its step", zh="优化器"),
         Column("kernels", "float", "count", "kernels that it launches, per step", zh="kernel 数"),
@@ -29,7 +29,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 )
 def optimizer_step(facts: Facts, params: Params) -> Observations:
     """The update of the parameters: how many kernels it takes, and how long the device waits for their launches."""
-    kernels = facts[step_kernels]
+    kernels = facts[named_kernels]
     marks = optimizer_marks(facts)
     if not len(marks):
         raise NotApplicable(message("optimizer_step.none"))

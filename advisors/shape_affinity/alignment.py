@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import gcd, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,13 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, a
 from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, NotApplicable, Shortening, launches, shapes_of
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS
 from advisors.messages import message
+from advisors.roofline.bounds import roofline
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 LINE = 128
 """Bytes up to which an alignment is told: a line of the cache, and what NVIDIA's guide asks for on A100."""
@@ -27,7 +33,7 @@ LINE = 128
 @advisor(
     "shape_affinity.alignment",
     needs=(step_kernels,),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, roofline),
     about=(
         Column("m", "int", "count", "rows of the result", zh="M"),
         Column("n", "int", "count", "columns of the result", zh="N"),
@@ -48,14 +54,23 @@ LINE = 128
             zh="同类 TFLOPS",
         ),
         Column("measured", "bool", "", "there are such products to compare with", zh="实测"),
-        Column("gain_ns", "float", "ns", "less time per step at the speed of these; 0 without any", zh="收益"),
+        Column(
+            "gain_ns",
+            "float",
+            "ns",
+            "less time per step at the speed of these, or as fast as memory moves its bytes; 0 without any",
+            zh="收益",
+        ),
         Column("share_of_total", "float", "ratio", "total_ns over the step", zh="占总量"),
         Column("share_of_step", "float", "ratio", "gain_ns over the step", zh="占 step"),
     ),
     params=("aligned", "similar"),
 )
 def alignment(facts: Facts, params: Params) -> Observations:
-    """Matrix products by the alignment of their axes, against aligned ones of similar size."""
+    """Matrix products by the alignment of their axes, against aligned ones of similar size.
+
+    At the speed of these a product may take less time than its bytes do: a narrow one moves more of them for its
+    arithmetic. What moving them takes at least stays."""
     kernels = facts[step_kernels]
     products = _products(kernels)
     if not len(products):
@@ -67,8 +82,11 @@ def alignment(facts: Facts, params: Params) -> Observations:
         [_peers(flops, tflops, is_aligned, products["dtype"], row, params["similar"]) for row in range(len(products))]
     ).T
 
+    most_gain_ns = np.maximum(products["total_ns"] - _moving_ns(facts, kernels, products["signatures"]), 0.0)
+
     def gained(at: np.ndarray) -> pd.Series:
-        return products["total_ns"] * np.where(~is_aligned & (at > tflops), 1 - tflops / at, 0.0)
+        quicker = products["total_ns"] * np.where(~is_aligned & (at > tflops), 1 - tflops / at, 0.0)
+        return quicker.clip(upper=most_gain_ns)
 
     gain_ns, least_ns, most_ns = gained(peers), gained(slowest), gained(quickest)
     table = products.drop(columns=["batch", "signatures"]).assign(
@@ -93,6 +111,15 @@ def alignment(facts: Facts, params: Params) -> Observations:
         return replace(change, least=least, most=most)
 
     return Observations(table, evidence, cure=cure)
+
+
+def _moving_ns(facts: Facts, kernels: StepKernels, signatures: pd.Series) -> Floats:
+    """ns per step that the kernels of each row need at least to move their bytes; 0 where that is not known."""
+    if roofline not in facts:
+        return np.zeros(len(signatures))
+    own = kernels.frame["signature"].to_numpy()
+    least = np.bincount(own, np.nan_to_num(facts[roofline].memory_ns))
+    return np.array([least[np.unique(of)].sum() for of in signatures]) / kernels.steps
 
 
 def _products(kernels: StepKernels) -> pd.DataFrame:

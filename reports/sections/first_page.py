@@ -49,8 +49,8 @@ TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
 
 UNCOUNTED = 0.01
-"""Share of the mark of a step from which it is told what of it no figure counts: what is less does not show in the
-times of the first page, which have three digits."""
+"""Share of the mark of a step, or of a recording without marks, from which it is told what of it no figure counts: what
+is less does not show in the times of the first page, which have three digits."""
 
 CHECKED = 12
 UNANSWERED = 6
@@ -112,7 +112,7 @@ def _where(outline: Outline, t: Labels) -> Iterator[Block]:
         count = len(outline.by_rank)
         note = t("first.where_note") if len(outline.shown) == count else t("first.where_sample", count=count)
         blocks.append(Paragraph(line(note), "small"))
-        if uncounted := _uncounted(outline, t):
+        if uncounted := _uncounted(outline, t) or _beyond(outline, t):
             blocks.append(Paragraph(line(uncounted), "small"))
     yield Section("where", t("first.where"), tuple(blocks))
 
@@ -130,6 +130,23 @@ def _uncounted(outline: Outline, t: Labels) -> str:
         return ""
     times = {"mark": t.time(step.mark_ns), "before": t.time(before), "after": t.time(after)}
     return t("first.mark", step=step.step, rank=step.rank, **times)
+
+
+def _beyond(outline: Outline, t: Labels) -> str:
+    """Of the longest recording without step marks, what no figure counts; '' where that is little."""
+    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
+    steps = [step for step in outline.result.profile.steps if (step.role, step.rank) in walls]
+    steps = [step for step in steps if step.recorded_before_ns is not None and step.recorded_after_ns is not None]
+    step = max(steps, key=lambda one: walls[one.role, one.rank], default=None)
+    if step is None:
+        return ""
+    wall = walls[step.role, step.rank]
+    before, after = step.recorded_before_ns or 0, step.recorded_after_ns or 0
+    if before + after < UNCOUNTED * (before + wall + after):
+        return ""
+    told = t("first.beyond", rank=step.rank, wall=t.time(wall), before=t.time(before), after=t.time(after))
+    copied = step.copied_beside_ns
+    return told + (t("first.beyond_copied", copied=t.time(copied)) if copied else "")
 
 
 def _phases(outline: Outline, t: Labels) -> Iterator[Block]:

@@ -57,6 +57,13 @@ def test_whether_shapes_were_asked_for(asked: bool | None) -> None:
     assert found.first.observation["shapes_asked"] is asked
 
 
+def test_operators_with_shapes_say_that_they_were_asked_for() -> None:
+    """Kernels of compiled functions have none, however the profiler is set."""
+    shaped = scene().event("cpu_op", "aten::mm", 0, 10, input_shapes="8,8;8,8")
+    found = judge_rule("DQ001", shaped.store(level="level0", profiler={}))
+    assert found.first.observation["shapes_asked"] is True
+
+
 def test_single_step() -> None:
     assert judge_rule("DQ003", scene().store()).state == "fail"
     assert judge_rule("DQ003", scene().kernel(200, 10, step=2).store()).state == "pass"

@@ -149,6 +149,25 @@ def test_a_lower_level_finds_nothing_new(answers: Answers, options: dict[str, st
 
 
 @pytest.mark.parametrize("options", [LESS["level0"], LESS["db-level0"]], ids=["level0", "db-level0"])
+@pytest.mark.parametrize("job", [JOB, "format-conversions"])
+def test_what_names_tell_is_what_types_tell(answers: Answers, job: str, options: dict[str, str]) -> None:
+    """Level 0 has names of kernels in place of types and shapes. What follows from types and times alone is found by
+    names as well, and says so; what shapes tell of it is unknown, and no other value. A rule that would have to leave
+    something out, such as kernels that belong to a computation, cannot answer: it would find more than at level 1,
+    which the tests above forbid."""
+    known = by_fingerprint(answers(job))
+    named = [finding for finding in answers(job, **options).findings if finding.observation.get("by_name") is True]
+    assert [finding.rule for finding in named] == ["NS003"]
+    for finding in named:
+        expected = known[finding.fingerprint].observation
+        assert expected["by_name"] is False
+        for column, value in finding.observation.items():
+            if column != "by_name" and value is not None:
+                equal = pytest.approx(expected[column], rel=ROUNDING) if isinstance(value, float) else expected[column]
+                assert value == equal, (finding.rule, column)
+
+
+@pytest.mark.parametrize("options", [LESS["level0"], LESS["db-level0"]], ids=["level0", "db-level0"])
 def test_who_is_late_cannot_be_told_without_the_steps_of_collectives(answers: Answers, options: dict[str, str]) -> None:
     assert states(answers())["CO010"] == "fail"
     assert states(answers(**options))["CO010"] == "cannot_answer"

@@ -101,23 +101,63 @@ def plain() -> Scene:
     return scene.tensors(200, 100, "SoftmaxV2", ("8,8 FLOAT",), ("8,8 FLOAT",))
 
 
+BY_NAMES = ("NS003", "NS004", "NS005", "NS006", "NS050", "NS052", "NS053")
+"""What types and times tell, which names may tell as well: of the conversions, that there are none; the optimizer by
+its marks. The others need types, shapes or the computations that kernels belong to."""
+NO_TENSORS = {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_without_kernels_or_their_types_there_is_no_answer(rule: str) -> None:
     assert judge_rule(rule, plain().store("kernels")).state == "cannot_answer"
     untyped = plain()
     for row in untyped.rows["kernels"]:
         row |= {"type": "", "core": ""}
-    assert judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer"
+    assert (judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer") == (rule not in BY_NAMES)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> None:
     scene = plain()
     for row in scene.rows["kernels"]:
-        row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
+        row |= NO_TENSORS
     assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
         rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060", "NS070")
     )
+
+
+def converting(*types: str, level: str) -> Scene:
+    """A product, and kernels of 100 us of these types; level 0 records neither types nor tensors."""
+    scene = Scene().step(1, -10, 1_000).tensors(0, 100, "MatMulV3", ("8,8 FLOAT", "8,8 FLOAT"), ("8,8 FLOAT",))
+    for number, kind in enumerate(types, 1):
+        scene.tensors(100 * number, 100, kind, ("8,8 FLOAT",), ("8,8 FLOAT",))
+    for row in scene.rows["kernels"]:
+        row["name"] = f"aclnnMm_{row['type']}AiCore_{row['type']}"
+        if level == "level0":
+            row |= NO_TENSORS | {"type": "", "core": ""}
+    return scene
+
+
+def test_names_tell_format_conversions_as_types_do_and_nothing_of_shapes() -> None:
+    by_names, by_types = (
+        judge_rule("NS003", converting("TransData", "TransData", level=level).store(level=level)).first
+        for level in ("level0", "level1")
+    )
+    told = {name: value for name, value in by_names.observation.items() if value is not None}
+    assert told.pop("by_name") is True and by_types.observation["by_name"] is False
+    assert told == {name: by_types.observation[name] for name in told}
+    assert {"kernels", "total_ns", "loose_ns", "share_of_step"} <= told.keys()
+    assert by_names.observation["largest_input"] is by_names.observation["back_and_forth_ns"] is None
+    assert by_names.severity == by_types.severity
+    assert "by their names alone" in by_names.why.en and "recorded types" in by_types.why.en
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("Cast", "NS005"), ("ConcatD", "NS004"), ("Transpose", "NS006")])
+def test_what_a_fused_kernel_may_replace_is_not_told_by_names(kind: str, rule: str) -> None:
+    """At level 1 what belongs to a computation is left to the rule about that: without shapes that is not known."""
+    scene = converting(kind, kind, level="level0")
+    assert judge_rule(rule, scene.store(level="level0")).state == "cannot_answer"
+    assert judge_rule(rule, converting(kind, kind, level="level1").store()).state == "fail"
 
 
 @pytest.mark.parametrize("rule", ["NS002", "NS010", "NS035"])
@@ -128,10 +168,17 @@ def test_without_outputs_no_rule_that_follows_tensors_is_in_order(rule: str) -> 
     assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
-def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:
+def test_alexnet_at_level0_says_what_names_tell_and_what_to_collect(profiles: Path, advisor_run: Run) -> None:
+    """The recording of the same job at level 1 has as many conversions in a step, told by types."""
     result = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level0", select=("NS",))
-    assert {rule.state for rule in result.rules if rule.rule in RULES} == {"cannot_answer"}
+    states = {rule.rule: rule.state for rule in result.rules if rule.rule in RULES}
+    assert [rule for rule, state in states.items() if state == "fail"] == ["NS003"]
+    assert all(states[rule] == "cannot_answer" for rule in RULES if rule not in BY_NAMES)
     assert all("level 1" in rule.collect.en for rule in result.rules if rule.rule in RULES and rule.collect)
+    typed = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level1", select=("NS003",))
+    found = [next(f for f in of.findings if f.rule == "NS003").observation for of in (result, typed)]
+    assert found[0]["kernels"] == found[1]["kernels"] == 57
+    assert found[0]["total_ns"] == pytest.approx(found[1]["total_ns"], rel=0.05)
 
 
 # --- the real profile, against plain reading of its table

@@ -58,6 +58,13 @@ def test_a_series_ends_where_a_collective_ran_between_its_kernels() -> None:
     assert (found["chains"], found["kernels"], found["saving_ns"]) == (1, 2, 10_000)
 
 
+def test_what_clears_memory_belongs_to_the_kernel_behind_it() -> None:
+    """It is no second kernel of a series, and does not end one either."""
+    memset: Kernel = ("Memset", 2, (), ("8,8 BF16",))
+    found = measured("memory_bound_chains", scene_of(MUL, memset, PRODUCT, MUL, memset, ADD, PRODUCT))
+    assert (found["chains"], found["kernels"], found["chain_ns"]) == (1, 2, 40_000)
+
+
 def test_a_softmax_between_two_products_is_attention_written_out() -> None:
     found = measured("written_out_attention", scene_of(PRODUCT, MUL, SOFTMAX, PRODUCT, filler="Add"))
     assert (found["attentions"], found["kernels"]) == (1, 2)

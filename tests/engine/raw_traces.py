@@ -1,0 +1,157 @@
+"""Traces of PyTorch's profiler as plain lists, read with json alone: what findings are checked against."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+ON_THE_DEVICE = ("kernel", "gpu_memset", "gpu_memcpy")
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Times in ns."""
+
+    name: str
+    category: str
+    thread: int
+    start: int
+    end: int
+    args: dict[str, Any]
+
+    @property
+    def ns(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Task:
+    """What ran on the device. ``call``: what launched it; ``operators``: around the call, innermost first."""
+
+    event: Event
+    call: Event | None
+    operators: tuple[Event, ...]
+
+    @property
+    def name(self) -> str:
+        return self.event.name
+
+    @property
+    def operator(self) -> str:
+        return self.operators[0].name if self.operators else ""
+
+    @property
+    def communicates(self) -> bool:
+        return "nccl" in self.name
+
+    @property
+    def clears(self) -> bool:
+        return self.event.category == "gpu_memset"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """``tasks``: kernels, what clears memory and copies within the device, by start; ``steps``: how many are marked."""
+
+    events: tuple[Event, ...]
+    tasks: tuple[Task, ...]
+    steps: int
+
+    @property
+    def begin(self) -> int:
+        return min(task.event.start for task in self.tasks)
+
+    @property
+    def end(self) -> int:
+        return max(task.event.end for task in self.tasks)
+
+    @property
+    def step_ns(self) -> float:
+        return (self.end - self.begin) / self.steps
+
+    @property
+    def gaps(self) -> list[Span]:
+        """Where nothing runs."""
+        return [(before[1], after[0]) for before, after in pairwise(covered(task.event for task in self.tasks))]
+
+    def late(self) -> list[tuple[int, Task]]:
+        """Of gaps how long nothing had been launched, with the task behind; ns."""
+        first = {task.event.start: task for task in reversed(self.tasks)}
+        behind = [(start, end, first[end]) for start, end in self.gaps]
+        launched = [(min(end, task.call.start) - start, task) for start, end, task in behind if task.call]
+        return [(ns, task) for ns, task in launched if ns > 0]
+
+    def calls(self, *names: str) -> list[Event]:
+        return [event for event in self.events if event.category == "cuda_runtime" and event.name in names]
+
+
+@cache
+def trace(path: Path) -> Trace:
+    raw = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)["traceEvents"]
+    events = tuple(_event(event) for event in raw if event.get("ph") == "X" and event["cat"] != "Trace")
+    calls = {event.args["correlation"]: event for event in events if event.category == "cuda_runtime"}
+    around = _Operators(events)
+    tasks = []
+    for event in sorted(events, key=lambda event: (event.start, event.end)):
+        on_device = event.category in ON_THE_DEVICE
+        if on_device and ("Memcpy" not in event.name or "DtoD" in event.name):
+            call = calls.get(event.args.get("correlation"))
+            tasks.append(Task(event, call, around(call) if call else ()))
+    marked = {event.name for event in events if event.name.startswith("ProfilerStep#")}
+    return Trace(events, tuple(tasks), max(len(marked), 1))
+
+
+def _event(event: dict[str, Any]) -> Event:
+    start = round(event["ts"] * 1_000)  # as decimal numbers: these have more digits than a float
+    end = start + round(event["dur"] * 1_000)
+    return Event(event["name"], event["cat"], int(event["tid"]), start, end, event.get("args", {}))
+
+
+class _Operators:
+    """The operators around a call."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.of_thread: dict[int, list[Event]] = defaultdict(list)
+        for event in sorted(events, key=lambda event: (event.start, -event.ns)):
+            if event.category == "cpu_op":
+                self.of_thread[event.thread].append(event)
+        self.starts = {thread: [event.start for event in own] for thread, own in self.of_thread.items()}
+
+    def __call__(self, call: Event) -> tuple[Event, ...]:
+        own = self.of_thread.get(call.thread, [])
+        last = bisect_right(self.starts.get(call.thread, []), call.start)
+        return tuple(event for event in reversed(own[max(0, last - 4_000) : last]) if event.end > call.start)
+
+
+def covered(events: Iterable[Event]) -> list[Span]:
+    """The spans in which any of them runs."""
+    spans: list[Span] = []
+    for event in sorted(events, key=lambda event: event.start):
+        if spans and event.start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], event.end))
+        else:
+            spans.append((event.start, event.end))
+    return spans
+
+
+def length(spans: Iterable[Span]) -> int:
+    return sum(end - start for start, end in spans)
+
+
+def within(spans: Sequence[Span], start: int, end: int) -> int:
+    """How much of [start, end) the spans cover."""
+    return sum(max(0, min(end, to) - max(start, begun)) for begun, to in spans)
+
+
+def total(tasks: Iterable[Task]) -> int:
+    return sum(task.event.ns for task in tasks)
