@@ -60,13 +60,17 @@ def test_an_answer_that_does_not_exist_is_refused(page: ModuleType, catalogue: A
         page.answer_link(name, page.read_guides().views, catalogue)
 
 
+OF_RARE_FILES = {"graph-memory", "graph-operators", "preparing"}
+"""Drawings of files that no recording of these reports has; tests/advisors draws them."""
+
+
 def test_the_drawings_are_those_of_reports(page: ModuleType) -> None:
     drawn = set()
     for name in RESULTS:
         packed = (ROOT / "tests" / "report_fixtures" / f"{name}.json.gz").read_bytes()
         ids = [view["id"] for view in json.loads(gzip.decompress(packed))["views"]]
         drawn |= {re.sub(r"(?<=stack)\d+$", "", re.sub(r"-(rank|step)\d+", "", one)) for one in ids}
-    assert set(page.read_guides().views) <= drawn
+    assert set(page.read_guides().views) <= drawn | OF_RARE_FILES
 
 
 def test_what_is_missing_says_whether_it_stays_so(page: ModuleType) -> None:
