@@ -140,7 +140,7 @@ def replay(outline: Outline, t: Labels) -> Section | None:
     worst = max(model.error_share_by_rank, key=lambda rank: (model.error_share_by_rank[rank], -rank))
     error = model.error_share_by_rank[worst]
     ranks = len(model.error_share_by_rank)
-    blocks = [
+    blocks: list[Block] = [
         Paragraph(line(t("replay.error", error=t.quantity(error, "ratio"), rank=worst, count=ranks))),
         Paragraph(
             line(

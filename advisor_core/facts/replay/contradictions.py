@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.facts.replay.edges import (
@@ -74,6 +75,6 @@ def contradictions(edges: Edges, nodes: Nodes, work: pd.DataFrame) -> tuple[Cont
     )
 
 
-def _name(nodes: Nodes, names: np.ndarray, node: int) -> str:  # type: ignore[type-arg]
+def _name(nodes: Nodes, names: npt.NDArray[np.object_], node: int) -> str:
     """Of the task, or of the task that a launch is of; '' for what the host does."""
     return str(names[nodes.row[node]]) if nodes.kind[node] in (TASK, LAUNCH) else ""
