@@ -505,11 +505,11 @@ GRAPH_MEMORY = _schema(
     "memory of the operators of compiled graphs, as the compiler laid it out (static_op_mem.csv, static_op_mem_*.csv)",
     [
         ("graph", "int", "", "graph id, -1 where the export names none", "图"),
-        ("model", "text", "", "root node of the subgraph, 0 where the graph has none", "子图"),
-        ("name", "text", "", "operator; TOTAL: all that the graph asks for", "算子"),
-        ("first", "int", "", "when it is allocated, in nodes of the graph", "分配时刻"),
-        ("last", "int", "", "when it is released, in nodes of the graph; -1 with the graph", "释放时刻"),
-        ("bytes", "float", "B", "size", "大小"),
+        ("subgraph", "text", "", "root node of the subgraph, 0 where the graph has none", "子图"),
+        ("name", "text", "", "operator; TOTAL: all that the graph asks for", "名称"),
+        ("allocated_node", "int", "", "when it is allocated, in nodes of the graph", "分配时刻"),
+        ("released_node", "int", "", "when it is released, in nodes of the graph; -1 with the graph", "释放时刻"),
+        ("bytes", "float", "B", "size", "字节数"),
     ],
 )
 
@@ -518,12 +518,12 @@ AI_CPU_NODES = _schema(
     "nodes that prepare data on the AI CPU, stage by stage (data_preprocess.csv, aicpu_*.csv)",
     [
         ("time_ns", "int", "ns", "when it was recorded, -1 where the export does not say", "时间"),
-        ("name", "text", "", "node", "节点"),
+        ("name", "text", "", "node", "名称"),
         ("compute_ns", "float", "ns", "computing", "计算"),
         ("copy_ns", "float", "ns", "copying memory", "拷贝"),
-        ("task_ns", "float", "ns", "running: preparing the operator, computing and copying", "执行"),
+        ("run_ns", "float", "ns", "running: preparing the operator, computing and copying", "执行"),
         ("dispatch_ns", "float", "ns", "being handed to a thread", "分发"),
-        ("total_ns", "float", "ns", "handing over, scheduling and running together", "总计"),
+        ("total_ns", "float", "ns", "handing over, scheduling and running together", "合计"),
         ("stream", "int", "", "stream id, -1 where the export names none", "流"),
         ("task", "int", "", "task id, -1 where the export names none", "任务号"),
     ],

@@ -118,7 +118,7 @@ class _Open:
     def observed(self, step_wall: float, steps: int) -> dict[str, Any]:
         per_leaf, open_ns, both = self.per_leaf, self.open_ns, self.open_ns + self.covered_ns
         return {
-            "part": self.part,
+            PART.name: self.part,
             "step_ns": step_wall,
             "uncovered_ns": open_ns,
             "uncovered_share": share(open_ns, self.wall_ns),

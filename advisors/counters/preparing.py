@@ -44,8 +44,8 @@ def preparing(facts: Facts) -> list[View]:
     stages = pd.DataFrame(
         {
             "dispatching": table["dispatch_ns"],
-            "scheduling": (table["total_ns"] - table["dispatch_ns"] - table["task_ns"]).clip(lower=0),
-            "setting_up": (table["task_ns"] - table["compute_ns"] - table["copy_ns"]).clip(lower=0),
+            "scheduling": (table["total_ns"] - table["dispatch_ns"] - table["run_ns"]).clip(lower=0),
+            "setting_up": (table["run_ns"] - table["compute_ns"] - table["copy_ns"]).clip(lower=0),
             "computing": table["compute_ns"],
             "copying": table["copy_ns"],
         }

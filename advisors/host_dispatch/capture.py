@@ -124,7 +124,7 @@ class _Repeated:
 
     def observed(self, wall: float) -> dict[str, Any]:
         return {
-            "part": self.part,
+            PART.name: self.part,
             "step_ns": wall,
             **self.saved,
             "steps_alike": self.alike,

@@ -130,7 +130,7 @@ class _Idle:
         launched = gaps is not None and (gaps["launch_ns"] != NO_TIME).any()
         late = (0.0 if gaps is None else float(gaps["host_late_ns"].sum()) / steps) if launched or not total else np.nan
         return {
-            "part": self.part,
+            PART.name: self.part,
             "step_ns": step_wall,
             "idle_ns": total,
             "idle_share": share(total, self.wall_ns),

@@ -56,7 +56,7 @@ def graphs(facts: Facts) -> list[View]:
     of_graphs: list[list[Cell]] = []
     found: list[tuple[float, list[Cell]]] = []
     names = table["name"].astype(str).to_numpy(dtype=object)
-    keys = [table["graph"].to_numpy(), table["model"].astype(str).to_numpy(dtype=object)]
+    keys = [table["graph"].to_numpy(), table["subgraph"].astype(str).to_numpy(dtype=object)]
     for key, own in table.assign(name=names).groupby(keys, sort=True):
         graph, model = int(own["graph"].iloc[0]), str(key[1])
         operators = own[own["name"] != TOTAL]
@@ -67,7 +67,7 @@ def graphs(facts: Facts) -> list[View]:
         totals: list[Cell] = [live, _known(at), float(operators["bytes"].sum())]
         of_graphs.append([*head, len(operators), *totals, float(asked.iloc[0]) if len(asked) else None])
         inside = _alive(operators, at)
-        columns = (operators[name].to_numpy() for name in ("name", "bytes", "first", "last"))
+        columns = (operators[name].to_numpy() for name in ("name", "bytes", "allocated_node", "released_node"))
         for name, size, first, last, alive in zip(*columns, inside, strict=True):
             share = float(size) / live if alive and live else None
             until: Cell = _known(int(last)) if last >= 0 else message("memory.with_the_graph")
@@ -87,19 +87,19 @@ def graphs(facts: Facts) -> list[View]:
 
 def _ends(operators: pd.DataFrame) -> Ints:
     """The node from which the memory of each operator is free."""
-    first, last = operators["first"].to_numpy(), operators["last"].to_numpy()
+    first, last = operators["allocated_node"].to_numpy(), operators["released_node"].to_numpy()
     return np.where(last < 0, np.iinfo(np.int64).max, np.maximum(last, first + 1))
 
 
 def _alive(operators: pd.DataFrame, at: int) -> npt.NDArray[np.bool_]:
-    return np.asarray((operators["first"].to_numpy() <= at) & (at < _ends(operators)), dtype=np.bool_)
+    return np.asarray((operators["allocated_node"].to_numpy() <= at) & (at < _ends(operators)), dtype=np.bool_)
 
 
 def _most_alive(operators: pd.DataFrame) -> tuple[float, int]:
     """The most that is alive at once, B, and the first node at which it is; 0 and -1 without operators."""
     if operators.empty:
         return 0.0, -1
-    first, ends, sizes = operators["first"].to_numpy(), _ends(operators), operators["bytes"].to_numpy()
+    first, ends, sizes = operators["allocated_node"].to_numpy(), _ends(operators), operators["bytes"].to_numpy()
     times = np.concatenate([ends, first])  # what is free at a node comes before what it allocates
     change = np.concatenate([-sizes, sizes])
     order = np.argsort(times, kind="stable")

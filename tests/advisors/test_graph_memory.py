@@ -18,11 +18,10 @@ rows = st.lists(st.tuples(st.integers(0, 12), st.integers(-1, 12), st.integers(1
 def shown(*operators: Row, total: int | None = None, model: str = "0") -> tuple[list[dict[str, Any]], ...]:
     """The rows of both tables, by heading; ``operators``: first, last and size of each."""
     scene = Scene().kernel(0, 30)
-    for number, (first, last, size) in enumerate(operators):
-        row = {"graph": 0, "model": model, "name": f"op{number}", "first": first, "last": last, "bytes": size}
-        scene.add("graph_memory", **row)
-    if total is not None:
-        scene.add("graph_memory", graph=0, model=model, name="TOTAL", first=0, last=-1, bytes=total)
+    named = [(f"op{number}", *operator) for number, operator in enumerate(operators)]
+    for name, first, last, size in [*named, *([("TOTAL", 0, -1, total)] if total is not None else [])]:
+        when = {"allocated_node": first, "released_node": last}
+        scene.add("graph_memory", graph=0, subgraph=model, name=name, bytes=size, **when)
     store = scene.store()
     found = []
     for view in graphs.draw(store.view(graphs.needs, graphs.wants)):

@@ -201,7 +201,7 @@ def test_a_symptom_of_one_part_is_explained_by_what_lies_there() -> None:
 
     def at(one: Finding, about: str) -> Finding:
         parts = [PartShare(part=part, share=share) for part, share in places[about].items()]
-        return one.model_copy(update={"parts": parts, "subject": {"part": about} if about else {}})
+        return one.model_copy(update={"parts": parts, "subject": {"recorded_part": about} if about else {}})
 
     found = [
         at(finding("SYMPTOM", 40, about="-prefill"), "prefill"),

@@ -21,7 +21,9 @@ def test_memory_of_graphs(tmp_path: Path) -> None:
     rows = "host,conv,0,1,0,3,2\nhost,add,sub,1,2,4294967295,0.5\nhost,TOTAL,0,1,0,4294967295,8\nhost,bad,0,1,0,3,-2\n"
     profile = ascend(tmp_path, static_op_mem=GRAPHS + rows)
     frame = profile.tables["graph_memory"].frame
-    assert frame[["graph", "model", "name", "first", "last", "bytes"]].astype(object).to_numpy().tolist() == [
+    assert frame[["graph", "subgraph", "name", "allocated_node", "released_node", "bytes"]].astype(
+        object
+    ).to_numpy().tolist() == [
         [1, "0", "conv", 0, 3, 2048.0],
         [1, "sub", "add", 2, -1, 512.0],
         [1, "0", "TOTAL", 0, -1, 8192.0],
@@ -37,7 +39,7 @@ def test_nodes_of_the_ai_cpu(tmp_path: Path, unit: str, factor: float) -> None:
         tmp_path, data_preprocess=f"{head}0,1000.5\t,Decode,5,2,8,1,12,3,4\n0,,Resize,N/A,N/A,N/A,N/A,7,3,5\n"
     )
     frame = profile.tables["ai_cpu_nodes"].frame
-    names = ["compute_ns", "copy_ns", "task_ns", "dispatch_ns", "total_ns"]
+    names = ["compute_ns", "copy_ns", "run_ns", "dispatch_ns", "total_ns"]
     assert (frame.loc[0, names] / factor).tolist() == [5, 2, 8, 1, 12]
     assert frame["name"].tolist() == ["Decode", "Resize"] and frame["time_ns"].tolist() == [1_000_500, -1]
     assert frame.loc[1, names].isna().tolist() == [True, True, True, True, False]

@@ -77,6 +77,6 @@ def test_each_part_has_its_finding(job: tuple[Timeline, FactStore]) -> None:
     _, store = job
     verdict = judge_rule("HD001", store).verdict
     assert verdict is not None
-    parts = {str(row.observation["part"]) for row in verdict.rows}
+    parts = {str(row.observation["recorded_part"]) for row in verdict.rows}
     assert "decode (rollout)" in parts and not any(part.startswith("training") for part in parts)
     assert any(part.endswith("(reward)") for part in parts)

@@ -20,7 +20,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.vocabulary.parts import TOLD, UNKNOWN, place_name, place_of
 
 PART: Final = Column(
-    "part",
+    "recorded_part",
     "text",
     "",
     "the part of the recording that it is about: training, log_probs, prefill, decode, mixed or unknown; a phase of an "

@@ -1,6 +1,6 @@
 """Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}``,
 ``{{ name | plural('one', 'many') }}``, ``{{ name | either('where it holds', 'where not') }}`` and
-``{{ part | part('the step') }}`` in it, and nothing more.
+``{{ recorded_part | part('the step') }}`` in it, and nothing more.
 
 Both sides are kept in bounds. The author (possibly a stranger) may write neither raw HTML nor images, nor links other
 than https. The values (names of kernels, of streams: whatever a profile holds) are escaped as Markdown, so that they

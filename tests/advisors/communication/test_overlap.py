@@ -49,7 +49,7 @@ def test_communication_of_decode_is_judged_apart_from_that_of_prefill() -> None:
     found = judge_rule("CO001", scene.store())
     seen = found.first.observation
     assert found.state == "fail" and found.verdict is not None and len(found.verdict.rows) == 1
-    assert (seen["part"], seen["uncovered_ns"], seen["calls"]) == ("decode", 600_000, 20)
+    assert (seen["recorded_part"], seen["uncovered_ns"], seen["calls"]) == ("decode", 600_000, 20)
     assert seen["uncovered_share"] == pytest.approx(600 / 1010) and found.first.impact_ns == 600_000
     assert seen["uncovered_ns"] < 0.1 * seen["step_ns"] and found.first.severity == "low"
     assert "of decode is communication" in found.first.title.en
@@ -57,4 +57,4 @@ def test_communication_of_decode_is_judged_apart_from_that_of_prefill() -> None:
 
 def test_a_rank_that_only_trains_says_nothing_of_parts() -> None:
     found = judge_rule("CO001", waiting().store())
-    assert "part" not in found.first.observation and "of the step is communication" in found.first.title.en
+    assert "recorded_part" not in found.first.observation and "of the step is communication" in found.first.title.en

@@ -8,7 +8,7 @@ from tests.advisors.counters.test_tables import shown
 
 
 def node(scene: Scene, name: str, dispatch: float, task: float, compute: float, copy: float, total: float) -> Scene:
-    times = {"dispatch_ns": dispatch, "task_ns": task, "compute_ns": compute, "copy_ns": copy, "total_ns": total}
+    times = {"dispatch_ns": dispatch, "run_ns": task, "compute_ns": compute, "copy_ns": copy, "total_ns": total}
     return scene.add("ai_cpu_nodes", name=name, time_ns=-1, stream=1, task=1, **times)
 
 

@@ -87,12 +87,12 @@ def in_turns(prefill_us: float, pause_us: float = 100) -> Scene:
 def test_decode_is_judged_by_its_own_time() -> None:
     found = judge_rule("HD022", in_turns(1000).store())
     seen = found.first.observation
-    assert found.state == "fail" and seen["part"] == "decode" and seen["steps_alike"] == 2
+    assert found.state == "fail" and seen["recorded_part"] == "decode" and seen["steps_alike"] == 2
     assert seen["launches"] == 14, "those of decode"
     decode_ns = 14 * 50_000 - 40_000 + 100_000 / 2  # from its first kernel on; the last step ends with its last kernel
     assert seen["saved_share"] == pytest.approx(float(str(seen["saved_ns"])) / decode_ns, rel=0.05)
     assert float(str(seen["saved_share"])) > 0.3 and found.first.severity == "high"
-    assert "as a graph decode would be" in found.first.title.en
+    assert "as one graph decode would be" in found.first.title.en
     cure = cure_of(found)
     assert isinstance(cure, Capturing) and len(cure.tasks) == 28
 
@@ -100,7 +100,7 @@ def test_decode_is_judged_by_its_own_time() -> None:
 def test_a_border_that_lies_a_kernel_off_does_not_hide_what_repeats() -> None:
     """Without a pause behind decode nothing tells with which kernel it ends."""
     found = judge_rule("HD022", in_turns(1000, pause_us=0).store())
-    assert found.first.observation["part"] == "decode" and found.first.observation["launches"] == 13
+    assert found.first.observation["recorded_part"] == "decode" and found.first.observation["launches"] == 13
 
 
 def test_a_decode_that_is_no_matter_of_the_step_is_of_no_severity() -> None:

@@ -73,7 +73,7 @@ def test_a_busy_prefill_does_not_hide_an_idle_decode() -> None:
     found = judge_rule("HD001", store)
     seen = found.first.observation
     assert found.state == "fail" and found.verdict is not None and len(found.verdict.rows) == 1
-    assert seen["part"] == "decode" and seen["idle_ns"] == 600_000 and seen["step_ns"] == 7_840_000
+    assert seen["recorded_part"] == "decode" and seen["idle_ns"] == 600_000 and seen["step_ns"] == 7_840_000
     assert seen["idle_share"] == pytest.approx(600 / 810) and seen["idle_ns"] / seen["step_ns"] < 0.1
     assert (seen["gaps"], seen["largest_gap_ns"]) == (20, 30_000)
     assert found.first.title.en.startswith("The device is idle for 74.1 % of decode")
@@ -86,7 +86,7 @@ def test_the_rows_of_the_parts_are_the_idle_time_of_the_steps() -> None:
     store = scene.store()
     observed = judge_rule("HD001", store).observed
     assert observed is not None
-    rows = observed.frame.set_index("part")
+    rows = observed.frame.set_index("recorded_part")
     whole = store[ledger]
     assert set(rows.index) == {"prefill", "decode"}
     assert rows["idle_ns"].sum() == whole.loc[whole["path"].str.startswith("idle"), "ns"].sum()
@@ -95,6 +95,6 @@ def test_the_rows_of_the_parts_are_the_idle_time_of_the_steps() -> None:
 
 def test_a_recording_of_one_part_is_judged_as_a_whole() -> None:
     found = judge_rule("HD001", late().store())
-    assert "part" not in found.first.observation
+    assert "recorded_part" not in found.first.observation
     assert found.first.title.en == "The device is idle for 50.0 % of the step"
     assert found.first.title.zh == "device 空闲占 step 的 50.0 %"
