@@ -26,6 +26,8 @@ _OPTIONS: Final = {
     "loader.collect.core_counters": (),
     "loader.collect.l2_cache": (),
     "loader.collect.graph_memory": ("memory",),
+    # Level 2 alone exports what prepares data on the AI CPU: nothing that a first look should cost.
+    "loader.collect.level2": (),
     "loader.collect.counters": (),
     "loader.collect.ports": (),
     "loader.collect.msprof_tasks": ("device", "level1"),
