@@ -24,7 +24,7 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "gate")
 settings.load_profile(PROFILE)
 
 ROOT = Path(__file__).parent.parent
-RESULTS_AT_HAND = 8
+RESULTS_AT_HAND = 2
 """So many results a process keeps in memory; the others are read again."""
 
 

@@ -29,7 +29,14 @@ _NODES: Final = (
     ("counters.column.largest", ""),
     ("counters.column.of_total", "ratio"),
 )
-_STAGES: Final = ("dispatching", "scheduling", "setting_up", "computing", "copying")
+_STAGES: Final = {
+    "dispatching": "counters.stage.dispatching",
+    "scheduling": "counters.stage.scheduling",
+    "setting_up": "counters.stage.setting_up",
+    "computing": "counters.stage.computing",
+    "copying": "counters.stage.copying",
+}
+"""Stage to its name in words."""
 
 
 @drawing("counters.preparing", needs=(AI_CPU_NODES, PROFILE))
@@ -60,7 +67,7 @@ def preparing(facts: Facts) -> list[View]:
         times = {stage: float(node[stage]) for stage in _STAGES}
         told = {stage: ns for stage, ns in times.items() if np.isfinite(ns)}
         largest = max(told, key=lambda stage: told[stage]) if total and told else None
-        named: Cell = message(f"counters.stage.{largest}") if largest else None
+        named: Cell = message(_STAGES[largest]) if largest else None
         share = told[largest] / total if largest else None
         rows.append([str(name), count, total, total / count, *map(known, times.values()), named, share])
     title = message("counters.view.preparing", rank=rank, shown=len(rows), count=len(sums))

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class Trace:
         return [event for event in self.events if event.category == "cuda_runtime" and event.name in names]
 
 
-@cache
+@lru_cache(1)  # one is hundreds of megabytes
 def trace(path: Path) -> Trace:
     raw = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)["traceEvents"]
     events = tuple(_event(event) for event in raw if event.get("ph") == "X" and event["cat"] != "Trace")

@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def observed(result: RunResult, rule: str) -> dict[str, Any]:
     return dict(next(finding.observation for finding in result.findings if finding.rule == rule))
 
 
-@cache
+@lru_cache(1)
 def kernels(path: Path) -> list[tuple[str, str, float]]:
     """Of a trace of PyTorch's profiler the name, the operator (by the id that both have) and the duration, us, of each
     kernel."""
