@@ -1,4 +1,4 @@
-"""What a recording without step marks holds before its first kernel and behind its last one, beside what is judged."""
+"""The time of a recording without step marks before its first kernel and behind its last one, beside what is judged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import DEVICE_TASKS, HOST_EVENTS
-from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.launches import ahead_ns, launches
 from advisor_core.facts.intervals import union
 from advisor_core.facts.matching import matching
 from advisor_core.facts.store import FactStore
@@ -23,8 +23,7 @@ def bounded(step: StepInfo, store: FactStore, profile: Profile) -> StepInfo:
     host, device = profile.tables.get(HOST_EVENTS.name), profile.tables.get(DEVICE_TASKS.name)
     if host is None or host.frame.empty or step.step is not None or step.start_ns is None or step.end_ns is None:
         return step
-    launched = store.get(launches)
-    skew_ns = launched.skew_ns if launched is not None else 0
+    skew_ns = ahead_ns(store.get(launches))
     starts, ends = _bounds(host.frame["start_ns"].to_numpy() - skew_ns, host.frame["duration_ns"].to_numpy())
     copied_ns = None
     if device is not None and not device.frame.empty:

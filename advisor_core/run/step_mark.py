@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import HOST_EVENTS
-from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.launches import ahead_ns, launches
 from advisor_core.facts.matching import matching
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import StepInfo
@@ -30,7 +30,7 @@ def marked(step: StepInfo, store: FactStore, profile: Profile) -> StepInfo:
     if len(own) != 1:
         return step
     launched = store.get(launches)
-    start = int(events["start_ns"].iloc[own[0]]) - (launched.skew_ns if launched is not None else 0)
+    start = int(events["start_ns"].iloc[own[0]]) - ahead_ns(launched)
     length = int(events["duration_ns"].iloc[own[0]])
     return step.model_copy(
         update={

@@ -146,7 +146,7 @@ def _in_part(tasks: pd.DataFrame, inside: np.ndarray) -> tuple[pd.DataFrame, int
 
 
 def _repeated(facts: Facts, part: JudgedPart | None, tasks: pd.DataFrame, alike: int) -> _Repeated | None:
-    """What graphs of ``tasks`` that ``alike`` steps have would save; ``None`` where no two have them."""
+    """The saving by graphs of ``tasks`` that ``alike`` steps have; ``None`` where no two have them."""
     tasks = _stretches(tasks, facts)
     if alike < 2 or tasks.empty:
         return None

@@ -136,8 +136,8 @@ def synchronising(facts: Facts, params: Params) -> Observations:
 
 
 def _as_the_last(replayed: Replay, changes: Sequence[HostChange], operators: Sequence[str]) -> list[float]:
-    """What each place saves of the recorded steps, ns, once the other places of its operator are gone: as long as one
-    of them holds the host, the others may cost nothing. NaN where there are none."""
+    """The saving by each place of the recorded steps, ns, once the other places of its operator are gone: as long as
+    one of them holds the host, the others may cost nothing. NaN where there are none."""
     same = {name: [place for place, own in enumerate(operators) if own == name] for name in dict.fromkeys(operators)}
     several = {name: places for name, places in same.items() if len(places) > 1}
     all_gone = [joined([changes[place] for place in places]) for places in several.values()]

@@ -111,7 +111,7 @@ def inputs(outline: Outline, t: Labels, limits: Limits) -> Section:
 
 
 def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
-    """What was odd about the input, or about a rule or plugin."""
+    """The oddities of the input, or of a rule or plugin."""
     entries = outline.result.diagnostics
     if not entries:
         return Section("diagnostics", t("diag.title"), (Paragraph(line(t("diag.none"))),))
@@ -133,7 +133,7 @@ def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
 
 
 def replay(outline: Outline, t: Labels) -> Section | None:
-    """How well the replay, on which what a change saves rests, explains the recording."""
+    """The error of the replay, on which what a change saves rests, and what the recorded times contradict."""
     model = outline.result.model
     if model is None:
         return None
@@ -183,7 +183,7 @@ def _contradictions(model: ReplayModel, t: Labels) -> Details:
 
 
 def tool(outline: Outline, t: Labels) -> Section:
-    """Which versions wrote the report."""
+    """The versions that wrote the report."""
     result = outline.result
     versions = {result.tool.name: result.tool.version, t("tool.schema"): result.schema_version, **result.tool.plugins}
     pairs = tuple((line(name), line(Words(version, "value"))) for name, version in versions.items())

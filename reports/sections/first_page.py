@@ -60,7 +60,7 @@ _PARTS = ("compute", "communication", "communication/wait", "idle")
 
 
 def ran(outline: Outline, t: Labels) -> Pairs:
-    """What ran: enough to know whether this is the profile one thinks it is."""
+    """The job that ran: enough to know whether this is the profile one thinks it is."""
     return Pairs(tuple((line(t(fact.key)), line(fact.value)) for fact in what_ran(outline, t)), style="ran")
 
 
@@ -294,7 +294,7 @@ def first_strip(outline: Outline) -> StripView | None:
 
 
 def _first_looks(outline: Outline) -> TableView | None:
-    """What to look at first on the slowest rank of which that is told."""
+    """The table of first looks of the slowest rank that has one."""
     view = _of_slowest(outline, "first_looks")
     return view if isinstance(view, TableView) else None
 

@@ -72,6 +72,11 @@ class Launches:
         return self.frame["launch_ns"] != NO_TIME
 
 
+def ahead_ns(launched: Launches | None) -> int:
+    """By how many ns host times are ahead of device times at least: 0 where no launches tell."""
+    return 0 if launched is None else launched.skew_ns
+
+
 @fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,), frames={"frame": COLUMNS})
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""

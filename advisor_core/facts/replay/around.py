@@ -18,9 +18,9 @@ from advisor_core.facts.replay.nodes import FEED, FEEDERS, Nodes
 from advisor_core.replay.graph import Graph, Ints
 
 STRANGE = 2.0
-"""Where the time around a recording is so many times that between its steps or more, or as many times less, starting or
-stopping the profiler is part of it. Of eight public recordings with several steps (Kineto) the first step begins with
-1.0 to 1.2 times the time of the others in five, and with 3.7 to 7 times in three. Our choice, between the two."""
+"""The factor from which the time around a recording is unlike that between its steps, longer or shorter: starting or
+stopping the profiler is part of it then. Of eight public recordings with several steps (Kineto) the first step begins
+with 1.0 to 1.2 times the time of the others in five, and with 3.7 to 7 times in three. Our choice, between the two."""
 
 
 def leading_to(nodes: Nodes, places: Ints) -> tuple[Ints, ...]:

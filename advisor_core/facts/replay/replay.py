@@ -20,7 +20,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.activity import host_activity
-from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.launches import ahead_ns, launches
 from advisor_core.facts.intervals import Ints, Layer, earliest_start_wins, union
 from advisor_core.facts.matching import matching
 from advisor_core.facts.replay.around import around_ns, between_steps_ns, leading_to
@@ -77,10 +77,13 @@ class Replay:
         """Host time between two turns of a long run: as recorded around the steps, of which as much stays with a change
         as between two of them; that between two steps, the median, where the other is not known."""
         usual = between_steps_ns(graph, self.openings)
-        if self.around_ns is None:
+        if self.around_ns is None or not self._recorded_between_ns:
             return usual
-        recorded = between_steps_ns(self.recorded.graph, self.openings)
-        return round(self.around_ns * usual / recorded) if recorded else usual
+        return round(self.around_ns * usual / self._recorded_between_ns)
+
+    @cached_property
+    def _recorded_between_ns(self) -> int:
+        return between_steps_ns(self.recorded.graph, self.openings)
 
     @cached_property
     def recorded_ns(self) -> int:
@@ -123,8 +126,8 @@ def replay(facts: Facts) -> Replay:
 
 def _marks(facts: Facts) -> Layer:
     """The marks of steps on the host, in device time."""
-    events, skew = facts[HOST_EVENTS], facts[launches].skew_ns if launches in facts else 0
+    events = facts[HOST_EVENTS]
     marks = events[matching(events["name"], facts[PROFILE].vocabulary.step_mark)]
-    starts = marks["start_ns"].to_numpy() - skew
+    starts = marks["start_ns"].to_numpy() - ahead_ns(facts.get(launches))
     ends = starts + marks["duration_ns"].to_numpy()
     return earliest_start_wins(starts, ends)

@@ -27,7 +27,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.launches import Launches, launches
+from advisor_core.facts.host.launches import Launches, ahead_ns, launches
 from advisor_core.facts.inference import Evidence, evidence_of
 from advisor_core.facts.intervals import NOTHING, Bools, Ints, Layer, cut, empty, union
 from advisor_core.facts.ledger.settled import bookings
@@ -183,7 +183,7 @@ def _launched(launched: Launches | None, device: pd.DataFrame) -> Ints:
 
 def _covered(events: pd.DataFrame, rows: Bools, launched: Launches | None, times: Ints) -> Bools:
     """Mask of the ``times`` at which one of the events runs."""
-    starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
+    starts = events["start_ns"].to_numpy()[rows] - ahead_ns(launched)
     inside = union(starts, starts + events["duration_ns"].to_numpy()[rows]).at(times)
     return np.asarray(inside != NOTHING, dtype=np.bool_)
 

@@ -20,7 +20,7 @@ from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.grouping import aggregated
-from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.launches import ahead_ns, launches
 from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_wins
 from advisor_core.facts.ledger.bookings import Bookings
 from advisor_core.facts.ledger.settled import bookings
@@ -125,7 +125,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
         known[code] = profile.vocabulary.phase_of(str(events["name"].array.categories[code]), profile.phase_marks)
     rows = np.flatnonzero(marks & (known != "")[codes])
     launched = facts.get(launches)
-    starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
+    starts = events["start_ns"].to_numpy()[rows] - ahead_ns(launched)
     spans = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[rows])
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     steps = Layer.of(windows)
