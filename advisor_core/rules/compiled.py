@@ -15,8 +15,9 @@ from advisor_core.names.settings import Setting
 from advisor_core.result.finding import SEVERITIES, Severity
 from advisor_core.rules.applicability import range_problem
 from advisor_core.rules.files.yaml_file import Document, KeyPath
-from advisor_core.rules.language.expression import Constant, Expression, Sign, as_written, parse, walk
-from advisor_core.rules.language.scope import Kind, Scope, Symbol, kind_of, param_values
+from advisor_core.rules.language.expression import Expression, as_written, parse
+from advisor_core.rules.language.nodes import Constant, Kind, Sign, Symbol, walk
+from advisor_core.rules.language.scope import Scope, kind_of, param_values
 from advisor_core.rules.language.template import Template, TextTemplate, code_span, parse_template
 from advisor_core.rules.model import AdviceSpec, HoldsFor, Param, Rule
 from advisor_core.text.base import Scalar, Text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,9 @@ from advisor_core.facts.replay.changes import Merging, Shortening
 from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
+from advisor_core.run.fact_source import FactSource
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.parts import TOLD, place_name
-
-if TYPE_CHECKING:
-    from advisor_core.run.measurements import FactSource
 
 Ints = npt.NDArray[np.int64]
 

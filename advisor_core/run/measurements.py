@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
 from advisor_core.contracts.advisor import Advisor, Observations, Reference
 from advisor_core.contracts.cure import Cure
-from advisor_core.contracts.facts import Facts, JobFacts
 from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.missing import Missing, Unanswered
@@ -29,6 +28,7 @@ from advisor_core.result.evidence import Evidence
 from advisor_core.result.run import State
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
+from advisor_core.run.fact_source import FactSource
 from advisor_core.run.finding_places import PartTimes, claimed_paths, part_times
 from advisor_core.run.resolve_evidence import resolve, scalar
 from advisor_core.text.base import Text
@@ -36,22 +36,6 @@ from advisor_core.text.messages import message
 
 Asked = tuple[str, str]
 """An advisor and its parameters, as JSON."""
-
-
-class FactSource(Protocol):
-    """The facts of a rank, or those of all ranks of the job. ``watch``: what measuring and judging take is counted
-    there."""
-
-    watch: Stopwatch
-
-    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
-        """The values that an advisor declared. Raises `Unavailable` or `NotApplicable`."""
-
-    def missing(self, key: AnyKey) -> Missing | None:
-        """The reason why a value is not known, ``None`` where it is."""
-
-    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
-        """Contradictions between other files of the recording and a measurement that needs these values."""
 
 
 @dataclass(frozen=True)

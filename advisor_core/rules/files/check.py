@@ -21,7 +21,8 @@ from advisor_core.names.lint import name_problems, parameters_of, setting_proble
 from advisor_core.rules.compiled import CompiledRule, Draft
 from advisor_core.rules.files.ruleset import RuleLoader, displayed_files
 from advisor_core.rules.files.yaml_file import KeyPath
-from advisor_core.rules.language.expression import Constant, Expression, Node, Operation
+from advisor_core.rules.language.expression import Expression
+from advisor_core.rules.language.nodes import Constant, Node, Operation
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.model import Rule
 from advisor_core.text.base import Model, Text

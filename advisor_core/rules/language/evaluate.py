@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.rules.language.expression import Constant, Expression, Node, Operation, Reference, Sign
-from advisor_core.rules.language.scope import Kind, Symbol
+from advisor_core.rules.language.expression import Expression
+from advisor_core.rules.language.nodes import Constant, Kind, Node, Operation, Reference, Sign, Symbol
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import format_exact
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
 from advisor_core.contracts.problems import SourceError, shorten
-from advisor_core.rules.language.scope import Kind, Scope, Symbol, kind_of
-from advisor_core.text.base import Scalar
+from advisor_core.rules.language.nodes import Constant, Kind, Node, Operation, Reference, Sign, Symbol, walk
+from advisor_core.rules.language.scope import Scope, kind_of
 
 MAX_LENGTH = 500
 MAX_NESTING = 30
@@ -67,45 +66,6 @@ _CALLED: dict[Kind, str] = {"number": "a number", "text": "text", "bool": "a con
 
 
 @dataclass(frozen=True)
-class Node:
-    """``source``: the part of the condition that it was read from, starting at ``start``. ``unit``: the base unit of
-    a number; '' goes with any unit (literals, products)."""
-
-    source: str
-    start: int
-    kind: Kind
-    unit: str
-
-
-@dataclass(frozen=True)
-class Constant(Node):
-    value: bool | int | float | str
-
-
-@dataclass(frozen=True)
-class Reference(Node):
-    symbol: Symbol
-
-
-@dataclass(frozen=True)
-class Sign(Node):
-    """A condition that the rule gave a name, under that name."""
-
-    name: str
-    meaning: Node
-
-
-@dataclass(frozen=True)
-class Operation(Node):
-    """``op``: ``+ - * / neg < <= > >= == != in and or not``. ``a < b < c`` is ``and`` over its two comparisons,
-    ``not in`` is ``not`` over ``in``. ``options``: what follows ``in``."""
-
-    op: str
-    operands: tuple[Node, ...]
-    options: tuple[Scalar, ...] = ()
-
-
-@dataclass(frozen=True)
 class Expression:
     """A checked condition or amount."""
 
@@ -116,16 +76,6 @@ class Expression:
     def symbols(self) -> tuple[Symbol, ...]:
         """Every name in it, once, in order of appearance."""
         return tuple(dict.fromkeys(node.symbol for node in walk(self.root) if isinstance(node, Reference)))
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, from left to right."""
-    yield node
-    if isinstance(node, Sign):
-        yield from walk(node.meaning)
-    elif isinstance(node, Operation):
-        for operand in node.operands:
-            yield from walk(operand)
 
 
 def parse(source: str | float, scope: Scope, *, want: Kind = "bool", unit: str = "") -> Expression:

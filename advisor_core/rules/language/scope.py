@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Protocol
 
 from advisor_core.contracts.problems import SourceError, nearest
+from advisor_core.rules.language.nodes import Kind, Node, Symbol
 from advisor_core.rules.model import Param
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import base_of, to_base
-
-if TYPE_CHECKING:
-    from advisor_core.rules.language.expression import Node
-
-Kind = Literal["number", "text", "bool"]
 
 ROOTS = ("params", "env", "profile", "fired")
 KINDS: Mapping[str, Kind] = {"int": "number", "float": "number", "bool": "bool", "text": "text"}
@@ -28,19 +24,6 @@ class Typed(Protocol):
 
     @property
     def unit(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A name that resolved. ``key`` is how values are looked up when the rule is judged: the column's name, or
-    ``params.x``, ``env.X``, ``profile.x``, ``fired.ID``. ``base``: ``unit`` or what it converts to; ``factor``:
-    by how much."""
-
-    key: str
-    kind: Kind
-    unit: str = ""
-    base: str = ""
-    factor: float = 1.0
 
 
 @dataclass(frozen=True)

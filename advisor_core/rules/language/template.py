@@ -18,7 +18,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from advisor_core.contracts.problems import SourceError, nearest, shorten
-from advisor_core.rules.language.scope import Scope, Symbol
+from advisor_core.rules.language.nodes import Symbol
+from advisor_core.rules.language.scope import Scope
 from advisor_core.rules.model import Param
 from advisor_core.rules.places import named_place
 from advisor_core.text import units
