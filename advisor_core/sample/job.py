@@ -128,7 +128,7 @@ def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | Reinforceme
     if isinstance(work, VisionTraining):
         return VisionLoop(work, place, rank.loading_ns)
     if isinstance(work, RecordedTraining | RecordedServing):
-        return RecordedLoop(work, rank.loading_ns)
+        return RecordedLoop(work, place, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

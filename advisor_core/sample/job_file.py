@@ -194,11 +194,11 @@ def _fit(setup: Setup) -> None:
     layout, work = setup.arrangement, setup.training
     if not isinstance(work, Training):
         if not layout.only_data:
-            raise ValueError("only training is spread by tp, pp or ep")
+            raise ValueError("only training of our own models is spread by tp, pp or ep")
         if isinstance(work, RecordedTraining | RecordedServing):
             record_of(work.program, work.written_out)
-            if layout.ranks > 1:
-                raise ValueError("a recorded program runs on one rank")
+        if isinstance(work, RecordedServing) and layout.ranks > 1:
+            raise ValueError("a recorded program that generates tokens runs on one rank")
         return
     for stage in range(layout.pipeline):
         work.part(stage, layout.pipeline)

@@ -7,9 +7,13 @@ from itertools import combinations
 
 import pytest
 
+from advisor_core.sample.causes.cause import Cause
 from advisor_core.sample.causes.code import Unfused
+from advisor_core.sample.causes.communication import NoOverlap, SmallBuckets
 from advisor_core.sample.job import simulate
-from advisor_core.sample.kernels import AttentionWork, ConvolutionWork, Kernel, MatMulWork, VectorWork
+from advisor_core.sample.kernels import AttentionWork, ConvolutionWork, Kernel, MatMulWork, Tensor, VectorWork
+from advisor_core.sample.layout import Layout
+from advisor_core.sample.loops.communicator import Place
 from advisor_core.sample.loops.recorded import RecordedLoop, RecordedServing, RecordedTraining
 from advisor_core.sample.models.recorded import (
     PARTS,
@@ -20,10 +24,20 @@ from advisor_core.sample.models.recorded import (
     record_file,
     record_of,
 )
-from advisor_core.sample.program import Instruction, Item, Node, Op, memory_use
+from advisor_core.sample.program import (
+    AwaitCommunication,
+    Backward,
+    Communicate,
+    Enter,
+    Instruction,
+    Item,
+    Node,
+    Op,
+    memory_use,
+)
 from advisor_core.sample.scenario import Scenario
 from advisor_core.sample.scenarios import SCENARIOS
-from advisor_core.sample.setup import Setup
+from advisor_core.sample.setup import RankSetup, Setup
 
 FUSED: dict[Part, set[str]] = {
     "norm": {"RmsNorm"},
@@ -38,6 +52,7 @@ FUSED: dict[Part, set[str]] = {
     "geglu": {"GeGluV2"},
 }
 """The kernels of a part that is not written out; formats have none of their own."""
+ALONE = Place(Layout(), 0)
 ATTENTIONS = {"qwen3-moe": 3, "mixtral": 2, "unet": 14, "resnet": 0}
 NORM = ["Cast", "Pows", "ReduceMean", "Add", "Rsqrt", "Mul", "Cast", "Mul"]
 """The kernels of a norm of Llama, as a published table of an NPU has them."""
@@ -167,7 +182,7 @@ def test_products_have_the_work_of_their_shapes() -> None:
 
 
 def test_memory_that_is_taken_is_given_back() -> None:
-    loop = RecordedLoop(RecordedTraining("qwen3"), 900_000)
+    loop = RecordedLoop(RecordedTraining("qwen3"), ALONE, 900_000)
     taken: set[int] = set()
     for allocated, freed in memory_use(loop.program()):
         for tensor in allocated:
@@ -200,4 +215,51 @@ def test_what_is_written_out_takes_longer() -> None:
 )
 def test_a_part_that_was_not_recorded_is_refused(cause: Unfused, program: TrainingName, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        RecordedLoop(cause.afflict(setup(program)).training, 900_000)  # type: ignore[arg-type]
+        RecordedLoop(cause.afflict(setup(program)).training, ALONE, 900_000)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("program", ["gpt2", "llama", "mixtral", "resnet"])
+def test_every_gradient_of_a_weight_is_reduced_once(program: TrainingName) -> None:
+    """A weight, and what the optimizer keeps of it: two moments of AdamW, one of SGD."""
+    record = record_of(program, ())
+    gradients = [storage for finished in record.gradients.values() for storage in finished]
+    of_a_weight = 2 if record.optimizer == "SGD" else 3
+    assert len(gradients) == len({*gradients}) and not {*gradients} & record.kept
+    assert len(record.kept) >= of_a_weight * len(gradients)
+    step = RecordedModel(record).step()
+    seen: list[Tensor] = []
+
+    def ready(gradient: Tensor) -> list[Instruction]:
+        seen.append(gradient)
+        return []
+
+    step.backward(ready)
+    read = {id(tensor.storage) for kernel in kernels_of(step.optimizer()) for tensor in kernel.inputs}
+    assert len(seen) == len(gradients) and all(id(gradient) in read for gradient in seen)
+
+
+def training_of(causes: tuple[Cause, ...]) -> list[Instruction]:
+    two = Setup(RecordedTraining("gpt2", steps=1), ranks=(RankSetup(),) * 2)
+    for cause in causes:
+        two = cause.afflict(two)
+    return RecordedLoop(two.training, Place(two.arrangement, 0), 900_000).program()  # type: ignore[arg-type]
+
+
+def test_ranks_reduce_their_gradients_in_buckets() -> None:
+    """GPT-2 Large with four layers: 291 MB of gradients, that of the shared table with 129 MB of them last."""
+    beside, behind, alone = (training_of(causes) for causes in ((), (NoOverlap(),), (SmallBuckets(),)))
+
+    def reductions(program: list[Instruction]) -> list[int]:
+        return [one.data.nbytes for one in program if isinstance(one, Communicate)]
+
+    def within(program: list[Instruction]) -> list[int]:
+        (backward,) = (one for one in program if isinstance(one, Backward))
+        return reductions(list(backward.program))
+
+    assert reductions(beside) == [] and within(behind) == []
+    assert within(beside) == reductions(behind) and sum(within(beside)) == sum(within(alone))
+    assert all(nbytes >= 25 * 2**20 for nbytes in within(beside)[:-1])
+    assert len(within(alone)) == 52 and max(within(alone)) == 50_257 * 1280 * 2
+    optimizer = next(place for place, one in enumerate(beside) if isinstance(one, Enter) and "Optimizer" in one.name)
+    waits = [place for place, one in enumerate(beside) if isinstance(one, AwaitCommunication)]
+    assert len(waits) == len(within(beside)) and max(waits) < optimizer

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..described import FROM_FILES, Natural, Positive
-from ..models.recorded import DecodingName, Part, RecordedModel, TrainingName, record_of
-from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch, Python
+from ..kernels import Tensor
+from ..models.recorded import DecodingName, Part, RecordedModel, StepOfModel, TrainingName, record_of
+from ..program import AwaitCommunication, Backward, Communicate, Enter, Instruction, Item, Leave, NextBatch, Python
+from .buckets import Filling
+from .communicator import Communicator, Place
 from .steps import program_of_steps
 from .training import python
 
@@ -14,7 +17,12 @@ from .training import python
 @dataclass(frozen=True, slots=True)
 class RecordedTraining:
     """Training of a recorded program. ``written_out``: the parts of it that are no fused operators of torch_npu.
-    ``reads_loss``: the loss is read back in every step, with ``loss_log_ns`` of Python behind it."""
+    ``reads_loss``: the loss is read back in every step, with ``loss_log_ns`` of Python behind it.
+
+    Of several ranks each has the whole model. Gradients are reduced in buckets of ``bucket_bytes``, 0 for one by one:
+    as they fill up if ``overlapped_buckets``, else after the backward pass. They lie in the buckets from the
+    beginning (``gradient_as_bucket_view``); the size is the one that DistributedDataParallel has by itself, 25 MiB.
+    """
 
     __pydantic_config__ = FROM_FILES
     program: TrainingName
@@ -22,6 +30,8 @@ class RecordedTraining:
     steps: Positive = 3
     reads_loss: bool = True
     loss_log_ns: Natural = 120_000
+    bucket_bytes: Natural = 25 * 2**20
+    overlapped_buckets: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +51,9 @@ class RecordedLoop:
     """Writes the program of the rank. ``loading_ns``: what the data loader needs for a batch, or the scheduler for a
     step. Raises :class:`ValueError` for parts that the program does not have."""
 
-    def __init__(self, work: RecordedTraining | RecordedServing, loading_ns: int) -> None:
+    def __init__(self, work: RecordedTraining | RecordedServing, place: Place, loading_ns: int) -> None:
         self._work = work
+        self._gradients = place.gradients
         self._loading_ns = loading_ns
         self._model = RecordedModel(record_of(work.program, work.written_out))
 
@@ -68,9 +79,7 @@ class RecordedLoop:
         return [
             NextBatch(step.batch, self._loading_ns),
             *step.forward(),
-            python("torch/_tensor.py(492): backward"),
-            Backward(tuple(step.backward())),
-            Leave(),
+            *self._backward(training, step),
             *([Item(step.loss, training.loss_log_ns)] if training.reads_loss else []),
             Enter(f"Optimizer.step#{step.optimizer_class}.step"),
             python(f"torch/optim/{step.optimizer_class.lower()}.py(161): step"),
@@ -78,3 +87,53 @@ class RecordedLoop:
             Leave(),
             Leave(),
         ]
+
+    def _backward(self, training: RecordedTraining, step: StepOfModel) -> list[Instruction]:
+        """The backward pass, and the reduction of its gradients, all of them before the optimizer goes on."""
+        frame = python("torch/_tensor.py(492): backward")
+        if self._gradients is None:
+            return [frame, Backward(tuple(step.backward())), Leave()]
+        buckets = _Buckets(self._gradients, training.bucket_bytes)
+        nodes = step.backward(buckets.ready if training.overlapped_buckets else buckets.keep)
+        rest = buckets.close()
+        inside, behind = ((*nodes, *rest), ()) if training.overlapped_buckets else (nodes, rest)
+        waits = map(AwaitCommunication, buckets.reductions)
+        return [frame, Backward(tuple(inside)), Leave(), *behind, *waits]
+
+
+class _Buckets:
+    """Sees the gradients of one backward pass, and reduces them in buckets."""
+
+    def __init__(self, group: Communicator, nbytes: int) -> None:
+        self._group = group
+        self._filling = Filling[Tensor](nbytes)
+        self._full: list[tuple[Tensor, ...]] = []
+        self.reductions: list[Communicate] = []
+
+    def keep(self, gradient: Tensor) -> list[Instruction]:
+        """Take a gradient, to be reduced at the end."""
+        self._full += self._filling.add(gradient.dtype, gradient, gradient.nbytes)
+        return []
+
+    def ready(self, gradient: Tensor) -> list[Instruction]:
+        """Take a gradient; the reduction of its bucket if that is now full."""
+        self.keep(gradient)
+        return self._reduce()
+
+    def close(self) -> list[Instruction]:
+        """The reductions of what is left."""
+        self._full += self._filling.close()
+        return self._reduce()
+
+    def _reduce(self) -> list[Instruction]:
+        """One for each full bucket."""
+        full, self._full = self._full, []
+        new = [self._group.collective("allReduce", _joined(bucket)) for bucket in full]
+        self.reductions += new
+        return [*new]
+
+
+def _joined(gradients: tuple[Tensor, ...]) -> Tensor:
+    """The buffer that they lie in."""
+    dtype = gradients[0].dtype
+    return Tensor((sum(one.nbytes for one in gradients) // dtype.size,), dtype, persistent=True)

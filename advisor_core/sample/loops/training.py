@@ -26,6 +26,7 @@ from ..program import (
     Node,
     Op,
 )
+from .buckets import Filling
 from .communicator import Communicator, Place
 from .steps import FIRST_STEP, program_of_steps
 
@@ -273,7 +274,7 @@ class TrainingLoop:
     def _reduce_after_backward(self) -> list[Instruction]:
         """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
         shared = [name for name in self._gradients if self.gradient_group(name) is not None]
-        filling = Filling(self.bucket_bytes)
+        filling = Filling[str](self.bucket_bytes)
         reductions = [
             self.bucket(names)
             for name in shared
@@ -362,38 +363,13 @@ class TrainingLoop:
         ]
 
 
-class Filling:
-    """Buffers of ``nbytes`` that fill up with gradients, one for each group that reduces them."""
-
-    def __init__(self, nbytes: int) -> None:
-        self._nbytes = nbytes
-        self._open: dict[Communicator | None, list[str]] = {}
-        self._filled: dict[Communicator | None, int] = {}
-
-    def add(self, group: Communicator | None, name: str, nbytes: int) -> list[tuple[str, ...]]:
-        """Put a gradient into its buffer; the names in the buffer if that is now full."""
-        self._open.setdefault(group, []).append(name)
-        self._filled[group] = self._filled.get(group, 0) + nbytes
-        if self._filled[group] < self._nbytes:
-            return []
-        del self._filled[group]
-        return [tuple(self._open.pop(group))]
-
-    def close(self) -> list[tuple[str, ...]]:
-        """The names in the buffers that have not been full."""
-        rest = [tuple(names) for names in self._open.values()]
-        self._open.clear()
-        self._filled.clear()
-        return rest
-
-
 class _GradientSink:
     """Sees the gradients of one backward pass; with ``reductions``, which it fills, it reduces them."""
 
     def __init__(self, loop: TrainingLoop, reductions: list[Communicate] | None) -> None:
         self._loop = loop
         self._reductions = reductions
-        self._filling = Filling(loop.bucket_bytes)
+        self._filling = Filling[str](loop.bucket_bytes)
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
         program = self._loop.gradient_ready(name, gradient)

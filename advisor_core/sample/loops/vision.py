@@ -26,9 +26,10 @@ from ..program import (
     Node,
     Op,
 )
+from .buckets import Filling
 from .communicator import Place
 from .steps import program_of_steps
-from .training import Filling, python
+from .training import python
 
 _CONVOLUTIONS = (
     Convolution(64, 7, 2, pooled=True),
@@ -220,7 +221,7 @@ class _Buckets:
 
     def __init__(self, loop: VisionLoop) -> None:
         self._loop = loop
-        self._filling = Filling(loop.bucket_bytes)
+        self._filling = Filling[str](loop.bucket_bytes)
         self.reductions: list[Communicate] = []
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby
@@ -53,6 +53,9 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
 )
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
 
+Ready = Callable[[Tensor], Iterable[Instruction]]
+"""What is done with the gradient of a weight that is finished."""
+
 READ: Final = "ReadBack"
 """The mark of a record where the host waits for the device and reads a number: no kernel."""
 
@@ -73,10 +76,11 @@ _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 
 
 class Operator(NamedTuple):
-    """An operator call: ``phase`` is forward, backward, optimizer or decode; ``node`` and ``sequence`` are those of
-    autograd; ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a
-    product or of attention. A task without a function is `READ`."""
+    """An operator call: ``number`` is its place in the record; ``phase`` is forward, backward, optimizer or decode;
+    ``node`` and ``sequence`` are those of autograd; ``tasks`` its kernels as they are recorded: type, function of CANN,
+    tensors read and written, depth of a product or of attention. A task without a function is `READ`."""
 
+    number: int
     name: str
     phase: str
     node: str
@@ -88,7 +92,8 @@ class Operator(NamedTuple):
 class Record:
     """``tensors``: memory, shape, type and format of each. ``kept``: the memory of weights and moments, which is there
     before the step; in training, ``optimizer`` is its class, ``batch`` and ``loss`` the memory of what the data loader
-    gives and of the result."""
+    gives and of the result; ``gradients`` the memory of gradients of weights, by the number of the operator that
+    finishes them."""
 
     tensors: tuple[tuple[int, tuple[int, ...], DType, str], ...]
     kept: frozenset[int]
@@ -96,6 +101,7 @@ class Record:
     batch: int | None
     loss: int | None
     operators: tuple[Operator, ...]
+    gradients: Mapping[int, tuple[int, ...]]
 
 
 def record_file(program: ProgramName, fused: Iterable[Part]) -> Path:
@@ -112,20 +118,41 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
             raise ValueError(f"{program!r} was not recorded with and without {part!r} written out")
     parts = [part for part in PARTS[program] if part not in written_out]
     data: dict[str, Any] = json.loads(gzip.decompress(record_file(program, parts).read_bytes()))
+    tensors = tuple(
+        (storage, tuple(shape), _DTYPES[dtype], form[0] if form else ND)
+        for storage, shape, dtype, *form in data["tensors"]
+    )
+    operators = tuple(
+        Operator(number, name, phase, node, sequence, tuple(tasks))
+        for number, (name, phase, node, sequence, tasks) in enumerate(data["operators"])
+    )
+    memory = [storage for storage, *_ in tensors]
     return Record(
-        tuple(
-            (storage, tuple(shape), _DTYPES[dtype], form[0] if form else ND)
-            for storage, shape, dtype, *form in data["tensors"]
-        ),
+        tensors,
         frozenset(data["kept"]),
         data.get("optimizer"),
         data["batch"],
         data["loss"],
-        tuple(
-            Operator(name, phase, node, sequence, tuple(tasks))
-            for name, phase, node, sequence, tasks in data["operators"]
-        ),
+        operators,
+        _gradients(operators, memory, frozenset(data["kept"])),
     )
+
+
+def _gradients(operators: Iterable[Operator], memory: list[int], kept: frozenset[int]) -> dict[int, tuple[int, ...]]:
+    """What the backward pass writes and the optimizer reads, by the operator that writes it last."""
+    finished: dict[int, int] = {}
+    read: set[int] = set()
+    for operator in operators:
+        for _, _, sources, results, _ in operator.tasks:
+            if operator.phase == "backward":
+                finished |= {memory[tensor]: operator.number for tensor in results}
+            elif operator.phase == "optimizer":
+                read |= {memory[tensor] for tensor in sources}
+    found: dict[int, tuple[int, ...]] = {}
+    for storage, number in finished.items():
+        if storage in read - kept:
+            found[number] = (*found.get(number, ()), storage)
+    return found
 
 
 class RecordedModel:
@@ -186,13 +213,18 @@ class StepOfModel:
         """The operators of a step of decoding."""
         return list(self._instructions(self._of("decode")))
 
-    def backward(self) -> list[Instruction]:
-        """The nodes of the backward pass."""
-        nodes = groupby(self._of("backward"), key=lambda one: (one.node, one.sequence))
-        return [
-            Node(name, sequence, tuple(one for one in self._instructions(operators) if isinstance(one, Op)))
-            for (name, sequence), operators in nodes
-        ]
+    def backward(self, ready: Ready | None = None) -> list[Instruction]:
+        """The nodes of the backward pass; behind one that finishes gradients of weights, what ``ready`` says for each
+        of them."""
+        finished = self._record.gradients
+        program: list[Instruction] = []
+        for (name, sequence), operators in groupby(self._of("backward"), key=lambda one: (one.node, one.sequence)):
+            done = list(operators)
+            program.append(Node(name, sequence, tuple(one for one in self._instructions(done) if isinstance(one, Op))))
+            if ready is not None:
+                for storage in (storage for one in done for storage in finished.get(one.number, ())):
+                    program += ready(self._memory[storage])
+        return program
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
