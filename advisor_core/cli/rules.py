@@ -74,6 +74,7 @@ def check(path: Path, form: str) -> None:
         paths_of_ledger=host.ledger_paths,
         vendors=host.vocabularies,
         own=registered,
+        trusted=host.checked_rulesets,
     )
     if form == "json":
         say(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))

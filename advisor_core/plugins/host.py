@@ -127,6 +127,11 @@ class Host:
         """True where no plugin but our own takes part, and all of them do: what they are made of is known."""
         return all(plugin.distribution == OWN and plugin.problem is None for plugin in self.plugins)
 
+    @property
+    def checked_rulesets(self) -> list[str]:
+        """The names of the rule sets of our own plugins, which tests check."""
+        return [name for name in self.rulesets if self.rulesets.owner(name).builtin]
+
     def name_book(self) -> NameBook:
         """The registry of names that the rule sets bring."""
         folders = (ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None)

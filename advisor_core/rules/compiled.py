@@ -162,9 +162,9 @@ class CompiledRule:
 @dataclass
 class Draft:
     """A rule on its way: as read, with what later documents and options changed of it. ``ruleset`` and ``vendors``: as
-    of `CompiledRule`. ``told``: what is wrong with the
-    form of its documents; such a draft is compiled for its other mistakes only. ``translation``: the document with its
-    Chinese texts, where they have one of their own."""
+    of `CompiledRule`. ``told``: what is wrong with the form of its documents; such a draft is compiled for its other
+    mistakes only. ``translation``: the document with its Chinese texts, where they have one of their own. ``trusted``:
+    it was checked before it was installed, and nothing has changed it."""
 
     rule: Rule
     document: Document
@@ -178,6 +178,7 @@ class Draft:
     translation: Document | None = None
     ruleset: str = ""
     vendors: tuple[str, ...] = ()
+    trusted: bool = False
 
     def words(self, path: KeyPath, lang: str) -> tuple[Document, KeyPath]:
         """The place of the text ``path`` in a language."""
@@ -191,9 +192,9 @@ class Draft:
 
 
 class Compiler:
-    """Compiles one draft; ``problems`` collects everything that is wrong with it. ``scope``: what ``applies`` and the
-    signs may name; everything else may name the signs too, see `with_signs`. ``trusted``: what can be wrong with a text
-    or a range of versions by itself was checked before."""
+    """Compiles one draft; ``problems`` collects everything that is wrong with it, but for what can be wrong with a text
+    or a range of versions of a trusted one by itself. ``scope``: what ``applies`` and the signs may name; everything
+    else may name the signs too, see `with_signs`."""
 
     rule: Rule
     scope: Scope
@@ -207,11 +208,8 @@ class Compiler:
         names: NameBook,
         paths: LedgerPaths,
         explains: Iterable[str] = (),
-        *,
-        trusted: bool = False,
     ) -> None:
         self.draft = draft
-        self.trusted = trusted
         self.explains = tuple(explains)
         self.names = names
         self.paths = paths
@@ -354,7 +352,7 @@ class Compiler:
         return made
 
     def words(self, path: KeyPath, lang: str, words: str, scope: Scope) -> Template | None:
-        return self.attempt(path, lambda: parse_template(words, scope, trusted=self.trusted), lang=lang)
+        return self.attempt(path, lambda: parse_template(words, scope, trusted=self.draft.trusted), lang=lang)
 
     def good(self, path: KeyPath, text: Text) -> TextTemplate | None:
         """As `text`, but there is no row to quote when nothing is wrong."""
@@ -376,7 +374,7 @@ class Compiler:
             hint = "say in words what the reader must check when it cannot be decided"
             self.problems.append(self.draft.problem(path, message, hint))
         for name, wanted in spec.holds_for.versions.items():
-            if not self.trusted and (problem := range_problem(wanted)):
+            if not self.draft.trusted and (problem := range_problem(wanted)):
                 self.problems.append(self.draft.problem((*path, "holds_for", "versions", name), problem))
         if spec.hazards and spec.risk is None:
             hint = "say what can happen, how to notice it and how to undo it"

@@ -50,8 +50,8 @@ def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
 
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
-    and told in the book's ``problems``. Our own sets, which tests check, are taken on trust as long as no other rules
-    come with them: those may change ours. Raises `RuleFileError` for options about rules that do not fit."""
+    and told in the book's ``problems``. Our own sets, which tests check, are taken on trust, but for rules that others
+    change. Raises `RuleFileError` for options about rules that do not fit."""
     book = load_rules(
         [*host.rulesets.values(), *options.rulesets],
         host.advisors,
@@ -61,7 +61,7 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
         paths=host.ledger_paths,
         vendors=host.vocabularies,
         strict=False,
-        trusted=not options.rulesets and all(host.rulesets.owner(name).builtin for name in host.rulesets),
+        trusted=host.checked_rulesets,
     )
     settings = {setting_name(key, options.origins.of_setting(key)) for key, _ in options.overrides}
     if any(problem.file in settings for problem in book.problems):

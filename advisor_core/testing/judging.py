@@ -101,7 +101,14 @@ def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], con
 def _rules(*more: Path) -> RuleBook:
     host = installed()
     sets: list[Path | Ruleset] = [*host.rulesets.values(), *more]
-    return load_rules(sets, host.advisors, names=host.name_book(), paths=host.ledger_paths, vendors=host.vocabularies)
+    return load_rules(
+        sets,
+        host.advisors,
+        names=host.name_book(),
+        paths=host.ledger_paths,
+        vendors=host.vocabularies,
+        trusted=host.checked_rulesets,
+    )
 
 
 @cache

@@ -48,4 +48,5 @@ def _book(path: Path, host: Host) -> RuleBook:
     roots = [ruleset.root.resolve() for ruleset in host.rulesets.values()]
     inside = any(path.resolve().is_relative_to(root) for root in roots)
     sources = installed if inside else [*installed, path]
-    return load_rules(sources, host.advisors, names=host.name_book(), vendors=host.vocabularies)
+    trusted = [] if inside else host.checked_rulesets
+    return load_rules(sources, host.advisors, names=host.name_book(), vendors=host.vocabularies, trusted=trusted)

@@ -50,6 +50,7 @@ def check_rules(
     paths_of_ledger: LedgerPaths | None = None,
     vendors: Collection[str] | None = None,
     own: bool = False,
+    trusted: Collection[str] = (),
 ) -> list[Problem]:
     """All that is wrong with the rule files under ``paths``, sorted by place; no errors among it: they can be used.
 
@@ -59,10 +60,13 @@ def check_rules(
 
     ``own``: the files belong to a set that comes with its registry. Then every name must be in it, and what is left to
     the taste of others is an error: numbers typed into conditions and texts, and texts without Chinese.
+
+    ``trusted``: the sets of ``base``, by name, that need no check as long as the files are in none of them.
     """
     roots = [(source.root if isinstance(source, Ruleset) else source).resolve() for source in base]
     inside = [path for path in paths if any(path.resolve().is_relative_to(root) for root in roots)]
-    loader = RuleLoader(advisors, names or NameBook(), paths_of_ledger or LedgerPaths(), vendors)
+    trusted = () if inside else trusted
+    loader = RuleLoader(advisors, names or NameBook(), paths_of_ledger or LedgerPaths(), vendors, trusted)
     for source in (*base, *(path for path in paths if path not in inside)):
         loader.read(source)
     book = loader.finish()

@@ -48,16 +48,16 @@ def load_rules(
     paths: LedgerPaths | None = None,
     vendors: Collection[str] | None = None,
     strict: bool = True,
-    trusted: bool = False,
+    trusted: Collection[str] = (),
 ) -> RuleBook:
     """The rules of rule sets, and of files and folders (searched for ``*.yaml`` and ``*.yml``). No rule set may give a
     rule of another again. Later files and folders win: they may give a rule again by its id, or change some of it
     (``override: ID``). ``overrides``: parameters set by the user, as ``{"HD001.idle_share": 0.2}``, in the unit of the
     rule, or as text with a unit; ``origins`` says where. ``names``: the registry of names, which says what settings
     exclude each other. ``paths``: those of the ledger that rules may claim; without them any operator class is taken
-    for one. ``vendors``: those that rules may be for; ``None``: any. ``trusted``: of sources that were checked before
-    they were installed. Of these the cases are not read, and the conditions and texts of a rule are compiled and
-    checked when it is used; see `CompiledRule`.
+    for one. ``vendors``: those that rules may be for; ``None``: any. ``trusted``: rule sets, by name, that were
+    checked before they were installed. Of these the cases are not read, and the conditions and texts of a rule that no
+    other source changes are compiled and checked when it is used; see `CompiledRule`.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
@@ -126,7 +126,7 @@ class RuleLoader:
     names: NameBook
     paths: LedgerPaths
     vendors: Collection[str] | None = None
-    trusted: bool = False
+    trusted: Collection[str] = ()
     sets: list[Ruleset] = field(default_factory=list)
     """The sources by number; what is no rule set is one by the name of its file or folder, for any vendor."""
     installed: set[int] = field(default_factory=set)
@@ -154,10 +154,11 @@ class RuleLoader:
             self.installed.add(number)
         self.sets.append(ruleset)
         self.set_vendors[number] = ruleset.vendors
+        trusted = ruleset is source and ruleset.name in self.trusted
         changes: list[tuple[Document, RuleOverride]] = []
         translations: list[tuple[Document, RuleTranslation]] = []
         unreadable: list[tuple[Document, Sequence[Problem]]] = []
-        for document in self.documents(ruleset.root):
+        for document in self.documents(ruleset.root, trusted=trusted):
             if problem := unmet(document):
                 self.problems.append(problem)
                 self.remember(document)
@@ -178,14 +179,14 @@ class RuleLoader:
             elif isinstance(model, RuleCases):
                 continue
             else:
-                self.add(Draft(model, document, number))
+                self.add(Draft(model, document, number, trusted=trusted))
         for draft in self.drafts.values():
             if draft.source == number:
                 self.inherit(draft)
         for document, translation in translations:
             self.translate(document, translation, number)
         for document, change in changes:
-            self.change(document, change)
+            self.change(document, change, number)
         for document, told in unreadable:
             self.salvage(document, number, told)
 
@@ -206,13 +207,13 @@ class RuleLoader:
             self.unreadable.append(replace(draft, set_by=dict(draft.set_by), told=tuple(told)))
             self.apply(self.unreadable[-1], change[1], change[0])
 
-    def documents(self, source: Path) -> Iterator[Document]:
+    def documents(self, source: Path, *, trusted: bool) -> Iterator[Document]:
         try:
-            files = list(_with_names(source, cases=not self.trusted))
+            files = list(_with_names(source, cases=not trusted))
         except RuleFileError as error:
             self.problems += error.problems
             return
-        read = trusted_reader([path for path, _ in files], f"rules-{source.name}") if self.trusted else read_yaml
+        read = trusted_reader([path for path, _ in files], f"rules-{source.name}") if trusted else read_yaml
         for path, name in files:
             try:
                 documents = read(path, name)
@@ -282,13 +283,14 @@ class RuleLoader:
         names = [known for draft in self.drafts.values() for known in names_of(draft.rule)]
         return f"no rule {name!r}", nearest(name, names)
 
-    def change(self, document: Document, change: RuleOverride) -> None:
-        """Apply an override document to the rule that it names."""
+    def change(self, document: Document, change: RuleOverride, number: int) -> None:
+        """Apply an override document of a source to the rule that it names."""
         draft = self.find(change.override)
         if draft is None:
             if change.override not in self.known:
                 self.problems.append(document.problem(("override",), *self.unknown(change.override)))
             return
+        draft.trusted = draft.trusted and draft.source == number  # what was checked is the rule as it was
         self.apply(draft, document, change)
 
     def apply(self, draft: Draft, document: Document, change: RuleOverride) -> None:
@@ -375,8 +377,8 @@ class RuleLoader:
         advisor = self.advisors.get(draft.rule.advisor)
         if advisor is None:
             return None
-        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains, trusted=self.trusted)
-        if self.trusted:
+        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains)
+        if draft.trusted:
             return compiler.on_demand()
         rule = compiler.compile()
         self.problems += compiler.problems
