@@ -235,33 +235,39 @@ def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], shared_sa
     assert counted["checks of Markdown"] == 0
 
 
-def test_with_rules_of_a_user_everything_is_read_strictly_and_compiled(counted: Counter[str], tmp_path: Path) -> None:
-    """Also what no profile would ever use, so that a mistake anywhere is told."""
+def test_rules_of_a_user_are_read_strictly_and_compiled_and_ours_are_not(
+    counted: Counter[str], tmp_path: Path
+) -> None:
+    """Also what no profile would ever use, so that a mistake anywhere in them is told."""
     text = (SETS[0] / "host_dispatch" / "HD001.yaml").read_text(encoding="utf-8")
-    for ours, theirs in (
-        ("id: HD001", "id: ZZ001"),
-        ("name: ", "name: our-own-"),
-        ("{{ idle_share }}", "{{ nothing }}"),
-    ):
+    for ours, theirs in (("id: HD001", "id: ZZ001"), ("name: ", "name: our-own-")):
         text = text.replace(ours, theirs, 1)
     (tmp_path / "ours.yaml").write_text(text, encoding="utf-8")
+    change = 'override: HD001\nparams:\n  idle_share: {value: 0.2, why: "our jobs idle more"}\n'
+    (tmp_path / "change.yaml").write_text(change, encoding="utf-8")
     book = rule_book(host(), RunOptions(rulesets=(tmp_path,)))
-    assert any("nothing" in problem.message for problem in book.problems), book.problems
-    assert counted["strict files"] == len(rule_files(cases=True)) + 1
-    assert counted["trusted files"] == 0
-    assert all(set(vars(rule)) >= PARTS for rule in (*book.rules, *book.disabled))
+    assert book.problems == ()
+    assert counted["strict files"] == 2
+    assert counted["trusted files"] == len(rule_files(cases=False))
+    compiled = {rule.id for rule in (*book.rules, *book.disabled) if not PARTS.isdisjoint(vars(rule))}
+    assert compiled == {"ZZ001", "HD001"}
+    assert all(set(vars(book[id_])) >= PARTS for id_ in compiled)
+    (tmp_path / "ours.yaml").write_text(text.replace("{{ idle_share }}", "{{ nothing }}", 1), encoding="utf-8")
+    assert any("nothing" in problem.message for problem in rule_book(host(), RunOptions(rulesets=(tmp_path,))).problems)
 
 
-def test_rules_of_another_plugin_are_not_trusted_and_neither_are_ours_beside_them(
-    counted: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_of_another_plugin_are_not_trusted(counted: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: Host = host()
     owner = loaded.rulesets.owner("gpu")
     theirs = type(owner)("theirs", "their-package", "1", builtin=False)
     monkeypatch.setitem(loaded.rulesets._owners, "gpu", theirs)
-    rule_book(loaded, RunOptions())
-    assert counted["trusted files"] == 0
-    assert counted["strict files"] == len(rule_files(cases=True))
+    book = rule_book(loaded, RunOptions())
+    of_gpus = loaded.rulesets["gpu"].root
+    assert counted["strict files"] == len(list(of_gpus.rglob("*.yaml")))
+    assert counted["trusted files"] == len(rule_files(cases=False)) - len(
+        [path for path in rule_files(cases=False) if path.is_relative_to(of_gpus)]
+    )
+    assert all(set(vars(rule)) >= PARTS for rule in book if rule.ruleset == "gpu")
 
 
 def test_what_is_trusted_reads_as_it_would_strictly() -> None:

@@ -550,3 +550,20 @@ def test_a_rule_for_another_version(requires: str, message: str, rule: Rule, wri
     assert found.startswith(message)
     met = rule(("aliases:", "requires: npu-advisor>=0.1\naliases:"))
     assert len(load_rules([write(met)], advisors)) == 1
+
+
+def test_of_a_trusted_set_only_what_others_change_is_checked(rule: Rule, write: Write, advisors: Advisors) -> None:
+    """The set has a mistake that its tests would have told, in both rules: where it is used, or changed, it is told."""
+    mistake = ("idle_share > 0.3", "idle_shar > 0.3")
+    ours = Ruleset("ours", write(f"{rule(mistake)}---\n{second(rule, mistake)}", "ours.yaml"))
+    book = load_rules([ours], advisors, trusted=["ours"])
+    with pytest.raises(RuleFileError, match="unknown name 'idle_shar'"):
+        _ = book["HD001"].severity
+    change = write("override: HD002\nseverity: {high: idle_share > 0.4}", "mine.yaml")
+    assert load_rules([ours, change], advisors, trusted=["ours"])["HD002"].severity[0][0] == "high"
+    changed = write("override: HD002\nlimit: 3", "mine.yaml")
+    with pytest.raises(RuleFileError) as caught:
+        load_rules([ours, changed], advisors, trusted=["ours"])
+    (said,) = str(caught.value).splitlines()
+    assert "unknown name 'idle_shar'" in said and "ours.yaml:4" in said
+    assert len(told([ours, changed], advisors)) == 2, "without trust both are checked"
