@@ -208,9 +208,7 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
         took = np.concatenate([graph.duration for graph in own_graphs])
         pause = np.concatenate([graph.pause for graph in own_graphs])
         before = pause[split]
-        # A call that takes less on one rank is done sooner on all of them.
-        less = np.zeros(hub_count, dtype=np.int64)
-        np.maximum.at(less, hub, recorded[split] - took[split])
+        less = _less(hub, recorded[split] - took[split], hub_count)
         took[split[waits]] = 0
         pause[split] = 0
         lag = np.concatenate([*(graph.lag for graph in own_graphs), nothing, behind])
@@ -241,3 +239,13 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
         calls=members[["rank", "call", "start_ns", "end_ns", "node", "pair"]],
         _retime=retime,
     )
+
+
+def _less(hub: Ints, changed: Ints, hubs: int) -> Ints:
+    """By how much each call takes less. ``changed``: by how much it does on each of its ranks. What takes less on one
+    of them is done sooner on all; and what moves more, as others were put together with it, takes as much more as on
+    the rank where that is least, as the others waited meanwhile. Ranks where nothing changed have no say."""
+    least = np.iinfo(np.int64).min
+    less = np.full(hubs, least, dtype=np.int64)
+    np.maximum.at(less, hub, np.where(changed == 0, least, changed))
+    return np.where(less == least, 0, less)

@@ -19,7 +19,7 @@ from advisor_core.job.contention import Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.micro_batches import FinerPipelines
 from advisor_core.job.rank_model import RankModel
-from advisor_core.job.same_work import scaled
+from advisor_core.job.same_work import scaled, share_of_peers
 from advisor_core.replay.graph import Graph
 
 JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake | MoreMicroBatches
@@ -64,17 +64,36 @@ class OwnTime:
         share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
             return scaled(graph, np.where(model.kernels, share, 1.0))
-        return _scaled_with_waits(graph, np.where(model.replay.recorded.talks, 1.0, share))
+        share = np.where(model.replay.recorded.talks, 1.0, share)
+        like_peers = self._like_peers(number, cure)
+        return _scaled_with_waits(graph, share, share if like_peers is None else like_peers)
+
+    def _like_peers(self, number: int, cure: AsPeers) -> np.ndarray | None:
+        """The share of its time that each node of a rank takes where it is as quick as its peers, `share_of_peers`."""
+        late = self.job.models[number]
+        peers = [model for model in self.job.models if model.rank in cure.peers]
+        if late.rank != cure.rank:
+            return np.ones(len(late.nodes.kind))
+        return share_of_peers(late, peers, cure.at)
 
     def _compared(self, cure: AsPeers | EvenWork) -> np.ndarray:
         return self._evened(cure) if isinstance(cure, EvenWork) else self._as_peers(cure)
 
     def _at_nodes(self, number: int, shares: np.ndarray) -> np.ndarray:
-        """Of each node of a rank the share of the call that it comes before; 1 behind the last. ``shares``: of each
-        row of ``calls``."""
-        own = (self.calls["rank"] == self.job.models[number].rank).to_numpy()
-        found: np.ndarray = np.append(shares[own], 1.0)[self._call_behind(number)]
+        """Of each node of a rank the share of the call that it comes before. ``shares``: of each row of ``calls``."""
+        own = shares[(self.calls["rank"] == self.job.models[number].rank).to_numpy()]
+        found: np.ndarray = np.append(own, self._behind_the_last(own))[self._call_behind(number)]
         return found
+
+    def _behind_the_last(self, shares: np.ndarray) -> float:
+        """The share of what a rank does behind its last call. ``shares``: of its calls, in order. In a long run the
+        first call of a step comes next: the median of those that begin the recorded steps, but for the first of them,
+        before which less was recorded. 1 where the steps have no equal number of calls."""
+        steps = self.job.steps
+        if not self.job.repeats or not len(shares) or len(shares) % steps:
+            return 1.0
+        begin = shares[:: len(shares) // steps]
+        return float(np.median(begin[1:] if steps > 1 else begin))
 
     def _call_behind(self, number: int) -> Ints:
         """Of each node of a rank the number of the call of the rank that comes next."""
@@ -162,10 +181,10 @@ def _of_operators(model: RankModel, cure: OperatorsTake) -> np.ndarray:
     return np.where(tasks, share[np.where(tasks, model.nodes.row, 0)], 1.0)
 
 
-def _scaled_with_waits(graph: Graph, share: np.ndarray) -> Graph:
-    """The graph with the duration of each node scaled, and what it waits for nothing known."""
+def _scaled_with_waits(graph: Graph, share: np.ndarray, worked: np.ndarray) -> Graph:
+    """The graph with the duration of each node scaled by ``worked``, and what waits for nothing known by ``share``."""
 
     def times(values: Ints, by: np.ndarray) -> Ints:
         return np.where(values > 0, np.rint(values * by), values).astype(np.int64)
 
-    return scaled(graph, share).changed(pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))
+    return scaled(graph, worked).changed(pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))

@@ -7,14 +7,16 @@ of these ranks, whenever it is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from advisor_core.contracts.cure import Bound
 from advisor_core.facts.communication.state import POINT_TO_POINT
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import FEED, FEEDERS, LAUNCH, TASK
+from advisor_core.job.contention import Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.graph import Graph
@@ -56,10 +58,7 @@ def evened(models: Sequence[RankModel]) -> list[Graph]:
     for of_kind in (_kernels, _hosts):
         chosen = [of_kind(model) for model in models]
         count = 1 + max(int(part.max(initial=0)) for part in parts)
-        sums = [
-            np.bincount(part[own], graph.duration[own], count)
-            for part, own, graph in zip(parts, chosen, graphs, strict=True)
-        ]
+        sums = [_sums(model, part, own, count) for model, part, own in zip(models, parts, chosen, strict=True)]
         mean = np.mean(sums, axis=0)
         shares = [np.where(took > 0, mean / np.maximum(took, 1), 1.0) for took in sums]
         graphs = [
@@ -67,6 +66,35 @@ def evened(models: Sequence[RankModel]) -> list[Graph]:
             for graph, own, share, part in zip(graphs, chosen, shares, parts, strict=True)
         ]
     return graphs
+
+
+def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Floats | None:
+    """Of each node of a rank the share of its time that its peers take for the same part of the work: kernels by those
+    of the peers, the host by theirs; 1 for collectives, and for all of a kind where the peers take no less for the
+    whole of it. ``at``: the median of the peers, for each part, the most that one takes or the least. ``None`` where
+    the host of one of the ranks was not recorded: then what it took is hidden in delays that nothing explains."""
+    models = (late, *peers)
+    if not all((model.nodes.kind == FEED).any() for model in models):
+        return None
+    parts = _parts(models)
+    count = 1 + max(int(part.max(initial=0)) for part in parts)
+    found = np.ones(len(late.nodes.kind))
+    for of_kind in (_kernels, _hosts):
+        own, *theirs = (_sums(model, part, of_kind(model), count) for model, part in zip(models, parts, strict=True))
+        usual = _OF_PEERS[at](theirs, axis=0)
+        if usual.sum() < own.sum():
+            chosen = of_kind(late)
+            found[chosen] = np.where(own > 0, usual / np.maximum(own, 1), 1.0)[parts[0][chosen]]
+    return found
+
+
+_OF_PEERS: Mapping[Bound, Callable[..., Floats]] = {"usual": np.median, "least": np.max, "most": np.min}
+"""For each bound of a cure, the statistic of what the peers take that the rank then takes."""
+
+
+def _sums(model: RankModel, part: Ints, chosen: npt.NDArray[np.bool_], count: int) -> Floats:
+    """What the chosen nodes of a rank take in each part, ns."""
+    return np.bincount(part[chosen], model.replay.recorded.graph.duration[chosen], count)
 
 
 def _parts(models: Sequence[RankModel]) -> list[Ints]:

@@ -152,8 +152,10 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         return references
 
     def cure(number: int) -> Merging:
-        of_kind = sized[(sized["operation"] == frame["operation"][number]) & (sized["group"] == frame["group"][number])]
-        return shorter(of_kind, of_kind["saveable"])
+        of_kind = (sized["operation"] == frame["operation"][number]) & (sized["group"] == frame["group"][number])
+        if not frame["reduces"][number]:
+            return shorter(sized[of_kind], sized["saveable"][of_kind])
+        return _together(sized[of_kind], sizes[of_kind], float(params["bucket"]))
 
     return Observations(frame, evidence, cure=cure)
 
@@ -164,6 +166,19 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
     groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])
     kept_share: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
     return kept_share.clip(upper=1.0)
+
+
+def _together(calls: pd.DataFrame, sizes: pd.Series, bucket: float) -> Merging:
+    """The change that moves the calls of a kind and step in messages of ``bucket`` bytes: one takes what all of its
+    calls took, less what fewer of them save, and the others are not called. Larger calls stay."""
+    calls = calls.assign(size=sizes).sort_values("start_ns", kind="stable")
+    calls = calls[calls["size"] < bucket]
+    before = calls.groupby(["kind", "step"])["size"].cumsum() - calls["size"]
+    chain = calls.groupby(["kind", "step", before // bucket], sort=False).ngroup().to_numpy(dtype=np.int64)
+    took = calls["elapse_ns"].to_numpy(dtype=np.float64)
+    less = calls["saveable"].to_numpy(dtype=np.float64).clip(0, took)
+    tasks = calls["work"].to_numpy(dtype=np.int64)
+    return Merging(tasks, chain, np.bincount(chain, took), np.bincount(chain, took - less), at_end=True)
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:

@@ -89,7 +89,8 @@ class Merging(Cure):
     """Kernels that become one: ``tasks``, rows of the fact ``work``; ``chain``, the number of the chain of each, from
     0; ``before_ns`` and ``after_ns``, what each chain takes and would take as one kernel. ``longest``: how many times
     the usual host time of an operator goes at most with each kernel that is not launched. ``waits``: what the host no
-    longer does between them, such as to wait for a number that only they need."""
+    longer does between them, such as to wait for a number that only they need. ``at_end``: the last kernel of a chain
+    stays, not the first: they are transfers, and what is moved together leaves when all of it is ready."""
 
     tasks: Ints
     chain: Ints
@@ -97,6 +98,7 @@ class Merging(Cure):
     after_ns: Floats
     longest: float = LONGEST
     waits: HostChange = field(default_factory=HostChange)
+    at_end: bool = False
 
     @classmethod
     def none(cls, tasks: Ints, before_ns: Floats, after_ns: Floats) -> Merging:
@@ -104,7 +106,7 @@ class Merging(Cure):
         return cls(tasks, np.arange(len(tasks)), before_ns, after_ns)
 
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
-        """The graph in which the first kernel of each chain does the work of all, and the others are not launched.
+        """The graph in which one kernel of each chain does the work of all, and the others are not launched.
         ``graph``: that of ``recorded``, with other changes made already; what a kernel takes there shrinks by as much
         as in the recording."""
         if len(self.waits.feeding):
@@ -117,15 +119,16 @@ class Merging(Cure):
         tasks, chain = self.tasks[replayed][order], self.chain[replayed][order]
         if not len(tasks):
             return graph
-        first = np.concatenate([[True], chain[1:] != chain[:-1]])
+        border = chain[1:] != chain[:-1]
+        stays = np.concatenate([border, [True]] if self.at_end else [[True], border])
         own = task[tasks]
         taken = np.bincount(chain, weights=graph.duration[own], minlength=len(self.before_ns))
         shrunk = taken * self.after_ns / np.maximum(self.before_ns, 1)
-        stays = np.where(first | (graph.pause[own] <= SHORT_GAP_NS), 0, graph.pause[own])
-        shrunk += np.bincount(chain, weights=stays, minlength=len(shrunk))
+        pauses = np.where(stays | (graph.pause[own] <= SHORT_GAP_NS), 0, graph.pause[own])
+        shrunk += np.bincount(chain, weights=pauses, minlength=len(shrunk))
         duration, pause, lag = graph.duration.copy(), graph.pause.copy(), graph.lag.copy()
-        duration[own[first]] = np.rint(shrunk[chain[first]]).astype(np.int64)
-        gone = tasks[~first]
+        duration[own[stays]] = np.rint(shrunk[chain[stays]]).astype(np.int64)
+        gone = tasks[~stays]
         duration[task[gone]], pause[task[gone]] = 0, 0
         freed, launched = feed[gone][feed[gone] >= 0], launch[gone][launch[gone] >= 0]
         fed = graph.duration[nodes.kind == FEED]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.full_queues import full_queues, none_held
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
+from advisor_core.facts.replay.draining import as_waited
 from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED, Edges, edges_of
 from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, as_called, nodes_of
 from advisor_core.facts.steps.backlog import backlog
@@ -53,7 +55,7 @@ class RankGraph:
         return np.isin(self.edges.kind, (HANDED, LAUNCHED)) & among[self.edges.target]
 
 
-@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, full_queues, backlog))
+@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, full_queues, backlog, HOST_EVENTS))
 def rank_graph(facts: Facts) -> RankGraph:
     """The tasks, launches and calls of the rank with what each waited for, as a graph that can be replayed."""
     device, launched, windows = facts[work], facts[launches], facts[steps]
@@ -61,7 +63,7 @@ def rank_graph(facts: Facts) -> RankGraph:
     starts = device["start_ns"].to_numpy()
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
-    syncs = host.syncs if host is not None else empty()
+    syncs = as_waited(host.syncs, launched, facts[HOST_EVENTS]) if host is not None else empty()
     held = facts[full_queues].frame if full_queues in facts else none_held()
     held = held[~np.isin(held["call_row"], syncs.ids)]
     launched = as_called(launched, held)

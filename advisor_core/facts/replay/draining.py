@@ -1,0 +1,39 @@
+"""Calls that wait for the task queue first, and then for the device.
+
+What a thread behind the queue has not launched yet, the device has not done either: an operator that reads a number
+back waits until the queue is empty, and only then makes the call that waits for the device. A recording has the second
+wait as a call; the first is time within the operator before it, and would be taken for work of the host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.host.launches import Launches
+from advisor_core.facts.intervals import Layer
+from advisor_core.nesting import enclosing
+
+
+def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
+    """The calls that wait for the device, in device time, ids are rows of ``host_events``. Those before which the task
+    queue was drained begin with the operator that they are a part of, though not before its thread had handed over its
+    last task. The queue was drained where it was not empty when the operator began, and was when the call began."""
+    frame = launched.frame[launched.known() & (launched.frame["enqueue_row"] >= 0)]
+    if frame.empty or not len(syncs):
+        return syncs
+    entered, done = frame["entered_ns"].to_numpy(), frame["launch_ns"].to_numpy()
+    order = np.argsort(entered, kind="stable")
+    entered, done = entered[order], np.maximum.accumulate(done[order])
+    operator = events[(events["category"] == "cpu_op").to_numpy()]
+    threads, starts = (operator[name].to_numpy() for name in ("thread", "start_ns"))
+    began = starts - launched.skew_ns
+    ends = began + operator["duration_ns"].to_numpy()
+    of_call = events["thread"].to_numpy()[syncs.ids]
+    around = enclosing(threads, began, ends, of_call, syncs.starts, outermost=True)
+    last = np.searchsorted(entered, syncs.starts, side="right") - 1
+    known = (around >= 0) & (last >= 0)
+    before = np.maximum(began[np.maximum(around, 0)], entered[np.maximum(last, 0)])
+    empty_at = done[np.maximum(last, 0)]
+    drained = known & (before < empty_at) & (empty_at <= syncs.starts)
+    return Layer(np.where(drained, before, syncs.starts), syncs.ends, syncs.ids)
