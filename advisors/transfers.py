@@ -6,16 +6,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import POINT_TO_POINT
+from advisor_core.api.facts import POINT_TO_POINT, Layer
 
 _BEGUN_NS = 1_000_000
 """Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor
 some small kernels behind it: 1 ms, our choice."""
 
 
-def chains(calls: pd.DataFrame) -> pd.DataFrame:
-    """Collectives in a row, with less between two of them than the longer one needs to move its data: a row per chain,
-    in order of time. Operations of which it is not known when they move data, and those between pipeline stages, belong
+def chains(calls: pd.DataFrame, computing: Layer | None = None) -> pd.DataFrame:
+    """Collectives in a row, with less between two of them than the longer one needs to move its data, or with nothing
+    computed between them, where the ``computing`` is given (a slow host launches them one by one): a row per chain, in
+    order of time. Operations of which it is not known when they move data, and those between pipeline stages, belong
     to none.
 
     Columns: ``step``, ``start_ns``, ``end_ns``, ``operations``, ``transmit_ns`` (uncovered moving), ``tail_ns`` (what
@@ -36,7 +37,10 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
         for name in ("step", "start_ns", "end_ns", "moving_ns", "transmit_ns", "elapse_ns", "uncovered_ns")
     )
     gap, longer = start[1:] - np.maximum.accumulate(end)[:-1], np.maximum(moving[1:], moving[:-1])
-    begins = np.append(True, (gap >= longer) | (step[1:] != step[:-1]))[: len(own)]
+    apart = gap >= longer
+    if computing is not None:
+        apart &= computing.measure(start[1:]) > computing.measure(np.maximum.accumulate(end)[:-1])
+    begins = np.append(True, apart | (step[1:] != step[:-1]))[: len(own)]
     covered = elapse - uncovered >= np.minimum(moving / 2, _BEGUN_NS)
     waiting = np.maximum(elapse - moving - (uncovered - bare), 0)  # under computing
     first = np.flatnonzero(begins)  # rows of a chain follow each other
@@ -66,10 +70,13 @@ def hideable_ns(found: pd.DataFrame, computing_before: np.ndarray) -> float:
     ``computing_before``: computing that could hide them. A chain that started under computing has started
     as soon as its data was there: it is longer than what can hide it.
     """
-    late = np.where(
-        found["begun_under_computing"], 0.0, found["transmit_ns"] - found["tail_ns"] - found["displaced_ns"]
-    )
-    return float(np.minimum(late, computing_before).clip(min=0).sum())
+    return float(np.minimum(late_ns(found), computing_before).sum())
+
+
+def late_ns(found: pd.DataFrame) -> np.ndarray:
+    """Of each of some `chains` the uncovered moving that enough computing before it could hide."""
+    late = found["transmit_ns"] - found["tail_ns"] - found["displaced_ns"]
+    return np.where(found["begun_under_computing"], 0.0, late).clip(min=0)
 
 
 def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:

@@ -80,6 +80,7 @@ from advisor_core.facts.memory import (
 )
 from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import LONGEST, Change, HostChange, Merging, Shortening, joined
+from advisor_core.facts.replay.overlapping import Overlapping
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.backlog import Backlog, backlog
 from advisor_core.facts.steps.judged_parts import PART, JudgedPart, judged_parts
@@ -160,6 +161,7 @@ __all__ = [
     "Merging",
     "Missing",
     "NotApplicable",
+    "Overlapping",
     "PeakMemory",
     "Peaks",
     "Profile",

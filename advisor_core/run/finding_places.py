@@ -18,6 +18,7 @@ from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KER
 from advisor_core.facts.device.work import work
 from advisor_core.facts.intervals import NOTHING, Layer
 from advisor_core.facts.replay.changes import Merging, Shortening
+from advisor_core.facts.replay.overlapping import Overlapping
 from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
@@ -79,7 +80,7 @@ class PartTimes:
         return np.bincount(kinds[known], weights=lengths[known], minlength=len(self.kinds)).astype(np.int64)
 
     def _of_tasks(self, cure: Cure | None) -> Ints:
-        if not isinstance(cure, Shortening | Merging):
+        if not isinstance(cure, Shortening | Merging | Overlapping):
             return np.zeros(len(self.kinds), dtype=np.int64)
         tasks = self.device.iloc[np.unique(cure.tasks)]
         starts = tasks["start_ns"].to_numpy()

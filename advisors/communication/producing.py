@@ -15,18 +15,20 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, Layer, launches, timeline
 _UNKNOWN = -(1 << 63)
 
 
-def producing_ns(facts: Facts, found: pd.DataFrame, first_call: np.ndarray, since_ns: np.ndarray) -> np.ndarray:
-    """Of each of some `advisors.transfers.chains` the computing that could hide it: that of the last run of kernels
-    before it that another thread called than its own, less the part of the run in which the data of the first transfer
-    is made; all computing since ``since_ns`` where no such run is known. ``first_call``: the row of ``work`` of the
-    first transfer of each."""
+def producing(
+    facts: Facts, found: pd.DataFrame, first_call: np.ndarray, since_ns: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each of some `advisors.transfers.chains` the computing that could hide it, begin and ns: the last run of
+    kernels before it that another thread called than its own, less the part of the run in which the data of the first
+    transfer is made; all computing since ``since_ns`` where no such run is known. ``first_call``: the row of ``work``
+    of the first transfer of each."""
     computing: Layer = facts[timeline].computing
     starts = found["start_ns"].to_numpy()
     began = since_ns.copy()
     if launches in facts and HOST_EVENTS in facts:
         began = np.maximum(began, run_begins(facts[work], _callers(facts), starts, first_call, since_ns))
     ready = computing.measure(starts) - computing.measure(began)
-    return np.where(began > since_ns, ready * (1 - found["first_share"].to_numpy()), ready)
+    return began, np.where(began > since_ns, ready * (1 - found["first_share"].to_numpy()), ready)
 
 
 def _callers(facts: Facts) -> np.ndarray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
@@ -13,6 +14,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
     Facts,
+    Overlapping,
     collective_calls,
     collective_state,
     launches,
@@ -31,12 +33,11 @@ from advisors.communication.calls import (
     calls_in_steps,
     divides_or_sums,
     leaf_metric,
-    shared_out,
-    shorter,
+    point_to_point,
 )
-from advisors.communication.producing import producing_ns
+from advisors.communication.producing import producing
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
-from advisors.transfers import chains, hideable_ns, message_bytes
+from advisors.transfers import chains, hideable_ns, late_ns, message_bytes
 
 LEAST_PRODUCING = 0.5
 """Of the computing that makes the data of transfers: in how much of it there is some, at least. When each gradient is
@@ -89,12 +90,12 @@ def transmit(facts: Facts, params: Params) -> Observations:
     """Moving data while nothing computes, and how much of it could be hidden."""
     calls, count, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
     bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / count
-    rows = chains(calls)
+    rows = chains(calls, facts[timeline].computing)
     ends = rows["end_ns"].to_numpy()
     before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
     first = calls["work"].to_numpy()[rows["first"].to_numpy(dtype=np.int64)]
-    producing = producing_ns(facts, rows, first, before)
-    hideable, least = (hideable_ns(rows, producing * part) / count for part in (1.0, LEAST_PRODUCING))
+    began, ready = producing(facts, rows, first, before)
+    hideable = hideable_ns(rows, ready) / count
     sizes = message_bytes(calls)
     bare_kinds = calls.loc[calls["transmit_ns"] > 0, "operation"].astype(str)
     frame = row(
@@ -116,6 +117,34 @@ def transmit(facts: Facts, params: Params) -> Observations:
         largest = calls.sort_values("transmit_ns", ascending=False, kind="stable")
         return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
 
-    # A transfer that begins earlier ends earlier: for what comes behind it, it is as if it took less.
-    usual, at_least = (shorter(calls, shared_out(hidden * count, calls["transmit_ns"])) for hidden in (hideable, least))
-    return Observations(frame, evidence, cure=lambda _: replace(usual, least=at_least))
+    def cure(_: int) -> Overlapping:
+        usual = _beside_computing(facts, calls, rows, began, ready)
+        return replace(usual, least=replace(usual, ready_ns=ready * LEAST_PRODUCING))
+
+    return Observations(frame, evidence, cure=cure)
+
+
+def _beside_computing(
+    facts: Facts, calls: pd.DataFrame, found: pd.DataFrame, began: np.ndarray, ready: np.ndarray
+) -> Overlapping:
+    """The change by which each of the `chains` begins when the first of its data is ready. ``began`` and ``ready``: the
+    computing that makes it."""
+    calls = calls.sort_values("start_ns", kind="stable")
+    starts, moving = found["start_ns"].to_numpy(), found["transmit_ns"].to_numpy()
+    number = np.searchsorted(starts, calls["start_ns"].to_numpy(), side="right") - 1
+    moves = (calls["transmit_ns"].to_numpy() > 0) & (calls["moving_ns"].to_numpy() >= 0) & (number >= 0)
+    moves &= ~point_to_point(calls["operation"]).to_numpy()
+    device = facts[work]
+    kernels = np.flatnonzero(~device["communication"].to_numpy())
+    begin = device["start_ns"].to_numpy()[kernels]
+    chain = np.searchsorted(starts, begin, side="right")
+    made = (chain < len(starts)) & (begin >= np.append(began, 0)[chain])
+    return Overlapping(
+        calls["work"].to_numpy(dtype=np.int64)[moves],
+        number[moves],
+        calls["transmit_ns"].to_numpy(dtype=np.float64)[moves],
+        moving - late_ns(found),
+        kernels[made],
+        chain[made],
+        ready.astype(np.float64),
+    )

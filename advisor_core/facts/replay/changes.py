@@ -13,6 +13,7 @@ from advisor_core.facts.intervals import Ints, Layer, empty, union
 from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.edges import DONE
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
+from advisor_core.facts.replay.overlapping import Overlapping
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
 
@@ -167,12 +168,14 @@ class Shortening(Cure):
         return graph.changed(duration=duration)
 
 
-Change = HostChange | Merging | Shortening | Capturing
+Change = HostChange | Merging | Shortening | Overlapping | Capturing
+
+_ORDER = (Merging, Shortening, Overlapping, Capturing)
+"""What can be hidden behind computing depends on what that takes then, and what is left to launch is captured."""
 
 
 def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
-    """The graph of a rank with several changes at once. Host time that several of them leave out goes once, and what is
-    left to launch then is captured."""
+    """The graph of a rank with several changes at once. Host time that several of them leave out goes once."""
     of_host = [change for change in changes if isinstance(change, HostChange)]
     of_host += [change.waits for change in changes if isinstance(change, Merging)]
     graph = joined(of_host).apply(recorded, recorded.graph)
@@ -181,7 +184,7 @@ def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
         for change in changes
         if not isinstance(change, HostChange)
     ]
-    for change in sorted(others, key=lambda other: isinstance(other, Capturing)):
+    for change in sorted(others, key=lambda other: _ORDER.index(type(other))):
         graph = change.apply(recorded, graph)
     return graph
 
