@@ -235,9 +235,7 @@ def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], shared_sa
     assert counted["checks of Markdown"] == 0
 
 
-def test_rules_of_a_user_are_read_strictly_and_compiled_and_ours_are_not(
-    counted: Counter[str], tmp_path: Path
-) -> None:
+def test_rules_of_a_user_are_read_strictly_and_compiled_and_ours_are_not(counted: Counter[str], tmp_path: Path) -> None:
     """Also what no profile would ever use, so that a mistake anywhere in them is told."""
     text = (SETS[0] / "host_dispatch" / "HD001.yaml").read_text(encoding="utf-8")
     for ours, theirs in (("id: HD001", "id: ZZ001"), ("name: ", "name: our-own-")):

@@ -36,7 +36,7 @@ references: [{title: ours}]
 
 
 @pytest.fixture
-def recorded(advisor_sample: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
+def recorded(short_job: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """The sample, as if its ranks had been recorded on devices of these vendors."""
 
     def judged(*vendors: str, rulesets: tuple[Path, ...] = ()) -> RunResult:
@@ -48,7 +48,7 @@ def recorded(advisor_sample: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
 
         with monkeypatch.context() as patch:
             patch.setattr(AscendPytorchLoader, "load", of_vendor)
-            return run([advisor_sample], RunOptions(rulesets=rulesets), jobs=1)
+            return run([short_job], RunOptions(rulesets=rulesets), jobs=1)
 
     return judged
 

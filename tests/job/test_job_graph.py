@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from advisor_core.api.testing import Scene
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
 from advisor_core.facts.replay.changes import Merging, Shortening
-from advisor_core.facts.replay.nodes import TASK
+from advisor_core.facts.replay.nodes import FEED, TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.replay.sweep import ends
@@ -159,3 +159,46 @@ def test_a_longer_kernel_never_shortens_the_step(ranks: list[list[int]], kernel:
     longer = Merging.none(row, np.array(took, dtype=float), np.array(took, dtype=float) + more_us)
     replayed = JobReplay(job, {"longer": Cures({0: longer})})
     assert replayed.step_ns(["longer"]) >= replayed.step_ns()
+
+
+def hosts_of(*took_us: float) -> JobGraph:
+    """Ranks with the same six kernels of 10 us before a collective, which the host of each hands over every so many
+    us."""
+    scenes = [Scene(rank=rank) for rank in range(len(took_us))]
+    until = 6 * max(took_us) + 20 + TRANSFER_US
+    for scene, took in zip(scenes, took_us, strict=True):
+        for number in range(6):
+            scene.kernel(number * took + 10, 10, launched=number * took, op="aten::mm")
+        arrived = 6 * took + 20
+        scene.collective(arrived, until - arrived, None, launched=6 * took)
+        scene.step(1, -100, until + 200)
+    return modelled(scenes)
+
+
+def test_a_rank_as_its_peers_has_their_host_and_keeps_its_kernels() -> None:
+    job = hosts_of(50, 200)
+    late = job.models[1]
+    replayed = JobReplay(job, {"late": Cures(of_job=(AsPeers(1, (0,)),))})
+    after, _ = replayed.whole(["late"])
+    for kind, share in ((TASK, 1.0), (FEED, 0.25)):
+        own = np.flatnonzero((late.nodes.kind == kind) & ~late.replay.recorded.talks)
+        was, now = (int(graph.duration[job.numbers[1]][own].sum()) for graph in (job.graph, after))
+        assert now == pytest.approx(share * was, abs=2), kind
+    assert replayed.step_ns() - replayed.step_ns(["late"]) == 6 * 150_000
+
+
+def test_calls_that_are_put_together_are_moved_by_the_last_of_them() -> None:
+    """Three transfers of 20 us that become one of 30: it takes 10 us more than the last did, on every rank, though rank
+    0 had waited within its own for rank 1."""
+    job = meeting([100, 0, 0], [180, 0, 0])
+    cures = {}
+    for rank, model in enumerate(job.models):
+        calls = model.nodes.row[model.replay.recorded.talks]
+        took = model.nodes.end_ns[model.replay.recorded.talks] - model.nodes.start_ns[model.replay.recorded.talks]
+        after = float(took.sum()) - 30_000
+        cures[rank] = Merging(calls, np.zeros(3, np.int64), np.array([took.sum()]), np.array([after]), at_end=True)
+    replayed = JobReplay(job, {"together": Cures(cures)})
+    after_graph, _ = replayed.whole(["together"])
+    hubs = sorted({int(hub) for numbers in job.hubs for hub in numbers if hub >= 0})
+    assert after_graph.duration[hubs].tolist() == [0, 0, 3 * 20_000 - 30_000]
+    assert replayed.step_ns() - replayed.step_ns(["together"]) == pytest.approx(30_000, abs=1)

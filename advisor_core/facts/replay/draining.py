@@ -20,12 +20,12 @@ def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
     queue was drained begin with the operator that they are a part of, though not before its thread had handed over its
     last task. The queue was drained where it was not empty when the operator began, and was when the call began."""
     frame = launched.frame[launched.known() & (launched.frame["enqueue_row"] >= 0)]
-    if frame.empty or not len(syncs):
+    operator = events[(events["category"] == "cpu_op").to_numpy()]
+    if frame.empty or operator.empty or not len(syncs):
         return syncs
     entered, done = frame["entered_ns"].to_numpy(), frame["launch_ns"].to_numpy()
     order = np.argsort(entered, kind="stable")
     entered, done = entered[order], np.maximum.accumulate(done[order])
-    operator = events[(events["category"] == "cpu_op").to_numpy()]
     threads, starts = (operator[name].to_numpy() for name in ("thread", "start_ns"))
     began = starts - launched.skew_ns
     ends = began + operator["duration_ns"].to_numpy()
