@@ -96,9 +96,10 @@ def test_small_packets_states() -> None:
     assert judge_rule("CO005", packets(small=10).store("communication_tasks")).state == "cannot_answer"
 
 
-def test_the_cure_makes_the_small_ones_shorter_and_leaves_the_large_one() -> None:
+def test_the_cure_moves_the_small_ones_with_the_last_of_them_and_leaves_the_large_one() -> None:
     store = packets(small=10).store()
     found = judge_rule("CO005", store)
     less = shorter(store, cure_of(found))
     assert len(less) == 10 and 1 not in less  # the large one is the first behind the kernel
+    assert [less[row] for row in range(2, 11)] == [150_000] * 9 and less[11] < 0
     assert sum(less.values()) == pytest.approx(found.first.impact_ns, abs=10)
