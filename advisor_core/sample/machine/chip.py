@@ -44,7 +44,7 @@ ATTENTION_EFFICIENCY = {False: 0.43, True: 0.42}
 CAUSAL_EFFICIENCY = {False: 0.29, True: 0.28}
 """The same of the half of the scores that a causal mask leaves: 883 and 2,255 us for 16 heads of 4,096 positions on 20
 cores (docs/sources.md#fused-attention). No other length was recorded, so that shorter ones reach as much here, which on
-a GPU they do not."""
+a GPU they do not. No rule has this number: the bounds of rooflines are those of the peak."""
 VECTOR_EFFICIENCY = 0.91
 STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
