@@ -10,9 +10,10 @@ part is slower than the last one, or when a thread waits for the device before i
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from .loops.communicator import Place
 from .loops.pipeline import PipelineLoop
@@ -25,8 +26,9 @@ from .machine.allocator import Allocator
 from .machine.cann import CannThread
 from .machine.chip import Costs
 from .machine.context import RankContext
-from .machine.des import Process, Simulator
+from .machine.des import Chain, Process, Simulator
 from .machine.device import Device
+from .machine.draws import Draws
 from .machine.framework import FrameworkThread
 from .machine.group import Groups
 from .program import Instruction, first_step
@@ -42,20 +44,67 @@ FIRST_PID = 418_120
 
 def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     """Simulate all ranks of a scenario; the same seed gives the same timelines."""
-    with _without_collection():
-        return _simulated(scenario, seed)
-
-
-def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
-    simulator = Simulator(EPOCH_NS)
     setup = scenario.setup
-    key = f"{scenario.name}/{seed}"
+    with _without_collection():
+        timelines, _ = _run(scenario, setup, _programs(setup), Draws(f"{scenario.name}/{seed}"))
+    for timeline in timelines:
+        timeline.collectives.sort(key=lambda collective: collective.start)
+        if offset := setup.physics.clock_offset_ns(timeline.rank):
+            shift(timeline, offset)
+    return timelines
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a simulated job starts and ends, and when all devices have done what each step in turn handed over: ns since
+    the epoch."""
+
+    start: int
+    steps: tuple[int, ...]
+    end: int
+
+
+def times(scenario: Scenario, draws: Iterable[Draws]) -> Iterator[Times]:
+    """The times of a scenario with each of these random numbers, in turn. Nothing is recorded: they are those of
+    recorded ranks, in a fraction of the time."""
+    setup = scenario.setup
+    with _without_collection():
+        programs = _programs(setup)
+    for numbers in draws:
+        with _without_collection():
+            timelines, devices = _run(scenario, setup, programs, numbers, records=False)
+        done: dict[int, int] = {}
+        for device in devices:
+            for steps in device.done.values():
+                for number, at in steps.items():
+                    done[number] = max(at, done.get(number, at))
+        in_turn = accumulate((at for _, at in sorted(done.items())), max)
+        yield Times(min(one.start for one in timelines), tuple(in_turn), max(one.end for one in timelines))
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What a rank does, and the memory that it holds before."""
+
+    instructions: list[Instruction]
+    resident_bytes: int
+
+
+def _programs(setup: Setup) -> list[_Program]:
+    loops = [_loop(setup, number) for number in range(len(setup.ranks))]
+    return [_Program(loop.program(), loop.resident_bytes) for loop in loops]
+
+
+def _run(
+    scenario: Scenario, setup: Setup, programs: Sequence[_Program], draws: Draws, *, records: bool = True
+) -> tuple[list[Timeline], list[Device]]:
+    simulator = Simulator(EPOCH_NS)
     count = len(setup.ranks)
-    groups, layout = Groups(setup.link, key, setup.slow_pairs), setup.arrangement
+    groups, layout = Groups(setup.link, draws.key, setup.slow_pairs), setup.arrangement
     costs = Costs(setup.chip)
-    timelines = []
+    timelines, devices = [], []
     for number, rank in enumerate(setup.ranks):
-        loop = _loop(setup, number)
+        program = programs[number]
         pid = FIRST_PID + number
         timeline = Timeline(
             rank=number,
@@ -65,7 +114,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
             chip=replace(setup.chip, mhz=rank.mhz),
-            resident_bytes=setup.memory.held + loop.resident_bytes,
+            resident_bytes=setup.memory.held + program.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
@@ -79,7 +128,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             uncached=setup.host.malloc_bytes,
         )
         host = setup.host.slower(rank.host_factor)
-        context = RankContext(simulator, timeline, host, key, allocator, setup.physics)
+        context = RankContext(simulator, timeline, host, draws, allocator, setup.physics, records=records)
         device = Device(context, costs, groups)
         dispatch = setup.dispatch
         cann = CannThread(
@@ -89,20 +138,16 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             blocking=dispatch.blocking,
             workspace=dispatch.task_queue and dispatch.queued_workspace,
         )
-        program = loop.program()
-        context.warm_up(first_step(program))
+        context.warm_up(first_step(program.instructions))
         timeline.reserved_bytes = allocator.reserved
-        simulator.spawn(_main(context, cann, program))
+        simulator.spawn(_main(context, cann, program.instructions))
         simulator.spawn(cann.run())
         for stream in device.streams:
             simulator.spawn(device.stream(stream))
         timelines.append(timeline)
+        devices.append(device)
     simulator.run()
-    for timeline in timelines:
-        timeline.collectives.sort(key=lambda collective: collective.start)
-        if offset := setup.physics.clock_offset_ns(timeline.rank):
-            shift(timeline, offset)
-    return timelines
+    return timelines, devices
 
 
 @contextmanager
@@ -133,7 +178,8 @@ def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | Reinforceme
 
 
 def _main(context: RankContext, cann: CannThread, program: list[Instruction]) -> Process:
-    thread = FrameworkThread(context, cann)
+    chain = Chain(context.now)
+    thread = FrameworkThread(context, cann, chain)
     yield from thread.run(program)
     yield from thread.synchronize_device()
-    context.close()
+    context.close(chain.at)

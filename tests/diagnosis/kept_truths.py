@@ -7,7 +7,7 @@ seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from tests.diagnosis import kept_files
 _SOURCES = (Path(sample.__file__).parent, Path(__file__).parent / "truth.py")
 
 
-def kept(job: str, seed: int, simulated: Callable[[], float]) -> float:
-    """The number that was kept of this job, which says all that it is, or the simulated one, which is kept then."""
+def kept(job: str, seed: int, simulated: Callable[[], Sequence[float]]) -> list[float]:
+    """The numbers that were kept of this job, which says all that it is, or the simulated ones, which are kept then."""
     version = kept_files.version_of(_SOURCES)
     name = sha256(f"{version}\n{seed}\n{job}".encode()).hexdigest()
-    return float.fromhex(kept_files.kept(kept_files.FOLDER / "truths" / name, lambda: simulated().hex()))
+    path = kept_files.FOLDER / "truths" / name
+    text = kept_files.kept(path, lambda: " ".join(number.hex() for number in simulated()))
+    return [float.fromhex(number) for number in text.split()]

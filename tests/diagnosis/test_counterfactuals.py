@@ -17,7 +17,7 @@ from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.counterfactuals.predictions import Prediction
 from tests.diagnosis.counterfactuals.scores import Errors, score
 from tests.diagnosis.expectations import expectation
-from tests.diagnosis.truth import step_ns
+from tests.diagnosis.truth import PRECISE, step_ns
 
 CASES = cases()
 
@@ -123,12 +123,12 @@ def test_a_case_is_measured_with_the_prediction_that_it_is_given() -> None:
     found = measured(replace(job("prefill-one"), dose=0.5), lambda prediction, without: 1e8 * len(without))
     assert [one.cures for one in found] == [("unfused-rotary",), ("unfused-rotary", "format-conversions")]
     assert [one.predicted_ns for one in found] == [1e8, 2e8]
-    assert all(one.true_ns < one.step_ns and one.noise is None for one in found)
+    assert all(one.true_ns < one.step_ns and one.noise < PRECISE for one in found)
 
 
 def _made(predicted: float | None, true: float = 80.0, cures: int = 1, **changes: object) -> Counterfactual:
     made = Counterfactual(
-        "made", "seen", False, 1.0, ("a",) * cures, 2, 100.0, true, true * 1.01, 100.0, predicted,
+        "made", "seen", False, 1.0, ("a",) * cures, 2, 100.0, true, true * 0.01, 100.0, predicted,
         None if predicted is None else (predicted - 5, predicted + 5),
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]

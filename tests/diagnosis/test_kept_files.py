@@ -30,6 +30,6 @@ def test_another_source_has_another_version(tmp_path: Path) -> None:
 
 def test_a_truth_is_kept_to_the_last_digit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_files, "FOLDER", tmp_path)
-    first = kept_truths.kept("job", 0, lambda: 1 / 3)
-    assert first == kept_truths.kept("job", 0, lambda: 0.0) == 1 / 3
-    assert kept_truths.kept("job", 1, lambda: 0.0) == 0.0
+    first = kept_truths.kept("job", 0, lambda: (1 / 3, 0.0))
+    assert first == kept_truths.kept("job", 0, lambda: (0.0,)) == [1 / 3, 0.0]
+    assert kept_truths.kept("job", 1, lambda: (0.0,)) == [0.0]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from itertools import count
-from math import exp
-from random import Random
-from typing import Literal
 
 from ..described import FROM_FILES, Natural
 from ..kernels import Tensor
 from ..program import Communicate, Instruction, Launch, Op, memory_use
 from ..timeline import Allocation, CannCall, Timeline, Workspace
 from .allocator import Allocator, Block, DriverCall
-from .des import Signal, Simulator
+from .des import Chain, Signal, Simulator
+from .draws import Draws
 from .physics import IDEAL, Disturbance, Physics
 
 _WITH_CUBE = frozenset({"AI_CORE", "MIX_AIC"})
-Actor = Literal["host", "cann", "device"]
 WARM_UP = 4
 """Runs of a step before the profile after which the allocator is taken as it is, if it still calls the driver."""
 WORKSPACE_SHARE = 0.25
@@ -25,6 +23,8 @@ WORKSPACE_SHARE = 0.25
 the operators of docs/sources.md#recorded-alexnet-job call take up to 0.44 of them, with the queueing."""
 WORKSPACE_BYTES = 16 << 20
 """Workspace that the kernel library asks for on this family for any kernel that uses the cube."""
+SHORTEST_NS = 150
+"""Nothing that the host does takes less."""
 SPREAD = 0.16
 """Standard deviation of the logarithm of host durations."""
 
@@ -79,26 +79,28 @@ class RankContext:
         simulator: Simulator,
         timeline: Timeline,
         costs: HostCosts,
-        seed: str,
+        draws: Draws,
         allocator: Allocator,
         physics: Physics = IDEAL,
+        *,
+        records: bool = True,
     ) -> None:
+        """``records``: the timeline is to be filled; else only the time passes."""
+        self.records = records
         self.simulator = simulator
         self.timeline = timeline
         self.costs = costs
         self.allocator = allocator
         self.step = 0
-        self.random: dict[Actor, Random] = {
-            "host": Random(f"{seed}/{timeline.rank}/host"),
-            "cann": Random(f"{seed}/{timeline.rank}/cann"),
-            "device": Random(f"{seed}/{timeline.rank}/device"),
-        }
-        self.disturbance = Disturbance(physics, seed, timeline.rank)
+        self.draws = draws
+        self.disturbance = Disturbance(physics, draws, timeline.rank)
+        self.host, self.cann = self._varying("host"), self._varying("cann")
         self._connection = count(936)
         self._python_id = count()
         self._communicated: dict[tuple[str, int], Signal] = {}
         self._parameters: dict[int, Signal] = {}
-        self._live: dict[int, tuple[Block, Allocation]] = {}
+        self._blocks: dict[int, Block] = {}
+        self._live: dict[int, Allocation] = {}
         self._operators = 0
 
     @property
@@ -106,10 +108,20 @@ class RankContext:
         """The current time, nanoseconds."""
         return self.simulator.now
 
-    def vary(self, actor: Actor, mean: float) -> int:
-        """A duration around its mean, nanoseconds; long ones are more likely than short ones."""
-        drawn = mean * exp(self.random[actor].gauss(0.0, SPREAD))
-        return max(150, round(drawn * self.disturbance.of_host()))
+    def _varying(self, actor: str) -> Callable[[float], int]:
+        """Durations around their means, nanoseconds; long ones are more likely than short ones."""
+        factors = self.draws.log_normal(f"{self.timeline.rank}/{actor}", SPREAD)
+        factors = self.disturbance.of_host(actor, factors)
+
+        def vary(mean: float) -> int:
+            drawn = round(mean * next(factors))
+            return drawn if drawn > SHORTEST_NS else SHORTEST_NS
+
+        return vary
+
+    def behind(self, chain: Chain) -> int:
+        """How far the clock is behind a chain: a process that waits so long goes on in the order of time."""
+        return chain.at - self.simulator.now
 
     def garbage_is_due(self) -> bool:
         """Counts an operator; whether the interpreter collects garbage before it."""
@@ -157,34 +169,36 @@ class RankContext:
             if not calls:
                 return
 
-    def allocate(self, tensor: Tensor, operator: str) -> list[DriverCall]:
+    def allocate(self, tensor: Tensor, operator: str, at: int) -> list[DriverCall]:
         """Take memory for a tensor; returns what the driver was asked for."""
         block, calls = self.allocator.allocate(tensor.nbytes)
-        total, reserved = self.allocator.allocated, self.allocator.reserved
-        self._live[id(tensor)] = (block, Allocation(operator, block.size, self.now, total, reserved))
+        self._blocks[id(tensor)] = block
+        if self.records:
+            total, reserved = self.allocator.allocated, self.allocator.reserved
+            self._live[id(tensor)] = Allocation(operator, block.size, at, total, reserved)
         return calls
 
-    def free(self, tensor: Tensor) -> list[DriverCall]:
+    def free(self, tensor: Tensor, at: int) -> list[DriverCall]:
         """Give the memory of a tensor back, if it has any; returns what the driver was asked for."""
-        if id(tensor) not in self._live:
+        block = self._blocks.pop(id(tensor), None)
+        if block is None:
             return []
-        block, allocation = self._live.pop(id(tensor))
         calls = self.allocator.free(block)
-        total, reserved = self.allocator.allocated, self.allocator.reserved
-        self.timeline.allocations.append(
-            replace(allocation, end=self.now, total_at_end=total, reserved_at_end=reserved)
-        )
+        if self.records:
+            total, reserved = self.allocator.allocated, self.allocator.reserved
+            lived = self._live.pop(id(tensor))
+            self.timeline.allocations.append(replace(lived, end=at, total_at_end=total, reserved_at_end=reserved))
         return calls
 
-    def request_workspace(self, launch: Launch) -> None:
+    def request_workspace(self, launch: Launch, at: int) -> None:
         """Take the scratch memory of a call from its pool, which grows to the largest request and stays that large."""
         needed = WORKSPACE_BYTES if any(kernel.core in _WITH_CUBE for kernel in launch.kernels) else 0
-        if not needed:
+        if not needed or not self.records:
             return
         held = self.timeline.workspace[-1].reserved if self.timeline.workspace else 0
-        self.timeline.workspace.append(Workspace(self.now, needed, max(held, needed)))
+        self.timeline.workspace.append(Workspace(at, needed, max(held, needed)))
 
-    def close(self) -> None:
+    def close(self, at: int) -> None:
         """The profile ends: what is still allocated has no release."""
-        self.timeline.end = self.now
-        self.timeline.allocations += [allocation for _, allocation in self._live.values()]
+        self.timeline.end = at
+        self.timeline.allocations += self._live.values()

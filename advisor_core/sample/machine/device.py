@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import count
 
@@ -10,7 +11,7 @@ from ..program import Communicate
 from ..timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
 from .chip import Costs
 from .context import RankContext
-from .des import Channel, Process, Signal
+from .des import Chain, Channel, Process, Signal
 from .group import Groups
 from .physics import Traffic
 
@@ -26,14 +27,14 @@ PCIE_BYTES_PER_S = 22e9
 KERNEL_SPREAD = 0.012
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class KernelTask:
     """A kernel under the name that its launch gave it. ``gap``: to the task before it on a busy stream; ``after``: what
     it waits for."""
 
     kernel: Kernel
     name: str
-    launch: LaunchPoint
+    launch: LaunchPoint | None
     ready: int
     step: int
     gap: int = STREAM_GAP_NS
@@ -82,7 +83,8 @@ StreamTask = KernelTask | CopyTask | EventTask | CollectiveTask | Marker
 
 
 class Device:
-    """Runs the tasks of all streams and records them."""
+    """Runs the tasks of all streams and records them. ``done``: when the last task of each step has ended, by its
+    number, for each stream."""
 
     def __init__(self, context: RankContext, costs: Costs, groups: Groups) -> None:
         self._context = context
@@ -93,82 +95,97 @@ class Device:
         self.streams = (COMPUTE_STREAM, *communication)
         self._queues: dict[int, Channel[StreamTask]] = {stream: Channel(context.simulator) for stream in self.streams}
         self._traffic = Traffic()
+        self._normal = context.draws.standard_normal(f"{context.timeline.rank}/device")
+        self.done: dict[int, dict[int, int]] = {stream: {} for stream in self.streams}
         self._task_ids = {COMPUTE_STREAM: count(11_051), **{stream: count(806) for stream in communication}}
 
-    def post(self, stream: int, task: StreamTask) -> None:
+    def post(self, stream: int, task: StreamTask, at: int) -> None:
         """Put a task at the end of a stream."""
-        self._queues[stream].post(task)
+        self._queues[stream].post(task, at)
 
     def stream(self, number: int) -> Process:
         """The process of one stream: the next task starts when it is delivered and the one before is done."""
+        chain, queue, done = Chain(self._context.now), self._queues[number], self.done[number]
         while True:
-            task = yield from self._queues[number].get()
-            if isinstance(task, Marker):
-                yield STREAM_GAP_NS
-                self._context.simulator.fire(task.reached)
+            task = yield from queue.get(chain)
+            if isinstance(task, KernelTask):
+                chain.at = max(chain.at + task.gap, task.ready)
+                yield from self._kernel(task, number, chain)
+            elif isinstance(task, Marker):
+                chain.at += STREAM_GAP_NS
+                self._context.simulator.fire(task.reached, chain.at)
                 continue
-            gap = task.gap if isinstance(task, KernelTask) else STREAM_GAP_NS
-            yield max(gap, task.ready - self._context.now)
-            if isinstance(task, EventTask):
-                yield from self._event(task, number)
-            elif isinstance(task, KernelTask):
-                yield from self._kernel(task, number)
-            elif isinstance(task, CopyTask):
-                yield from self._copy(task, number)
             else:
-                yield from self._collective(task, number)
+                chain.at = max(chain.at + STREAM_GAP_NS, task.ready)
+                if isinstance(task, EventTask):
+                    yield from self._event(task, number, chain)
+                elif isinstance(task, CopyTask):
+                    yield from self._copy(task, number, chain)
+                else:
+                    yield from self._collective(task, number, chain)
+            done[task.step] = chain.at
 
-    def _kernel(self, task: KernelTask, stream: int) -> Process:
+    def _kernel(self, task: KernelTask, stream: int, chain: Chain) -> Process:
+        context = self._context
         if task.after is not None:
-            yield task.after
-        start = self._context.now
-        mhz = self._context.timeline.mhz(start)
+            yield from chain.wait(task.after)
+        start = chain.at
+        mhz = context.timeline.mhz(start)
         cost = self._costs.of(task.kernel, mhz)
-        scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
-        scale *= self._context.disturbance.of_kernel()
-        yield from self._slowed(task.kernel, round(cost.duration_ns * scale))
-        scale *= (self._context.now - start) / max(1, round(cost.duration_ns * scale))
-        record = self._record(task.name, task.kernel.core, stream, start, task.step, task.launch)
-        record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
-
-    def _slowed(self, kernel: Kernel, duration_ns: int) -> Process:
-        """Run a kernel that takes so long by itself, and longer where data of the rank moves meanwhile."""
-        factor = self._context.disturbance.contention(kernel)
-        began, left = self._context.now, duration_ns
+        scale = max(0.95, 1 + KERNEL_SPREAD * next(self._normal))
+        scale *= context.disturbance.of_kernel()
+        duration_ns = round(cost.duration_ns * scale)
+        factor = context.disturbance.contention(task.kernel)
         if factor == 1.0:
-            yield left
-            return
+            chain.at += duration_ns
+        else:
+            yield from self._slowed(chain, duration_ns, factor)
+        if context.records:
+            scale *= (chain.at - start) / max(1, duration_ns)
+            record = yield from self._record(task.name, task.kernel.core, stream, chain, start, task.step, task.launch)
+            record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
+
+    def _slowed(self, chain: Chain, duration_ns: int, factor: float) -> Process:
+        """Run a kernel that takes so long by itself, and longer by a factor where data of the rank moves meanwhile."""
+        began = chain.at
         # What begins while it runs is not known before: whenever it should be done it looks again.
-        while (end := self._traffic.end(began, left, factor)) > self._context.now:
+        while (end := self._traffic.end(began, duration_ns, factor)) > self._context.now:
             yield end - self._context.now
+        chain.at = end
 
-    def _copy(self, task: CopyTask, stream: int) -> Process:
-        start = self._context.now
-        yield COPY_NS + round(1e9 * task.nbytes / PCIE_BYTES_PER_S)
-        self._record("MEMCPY_ASYNC", "PCIE_DMA_SQE", stream, start, task.step, task.launch)
+    def _copy(self, task: CopyTask, stream: int, chain: Chain) -> Process:
+        start = chain.at
+        chain.at += COPY_NS + round(1e9 * task.nbytes / PCIE_BYTES_PER_S)
+        if self._context.records:
+            yield from self._record("MEMCPY_ASYNC", "PCIE_DMA_SQE", stream, chain, start, task.step, task.launch)
 
-    def _event(self, task: EventTask, stream: int) -> Process:
-        start = self._context.now
+    def _event(self, task: EventTask, stream: int, chain: Chain) -> Process:
+        start = chain.at
         if task.waits:
-            yield task.event
-        yield EVENT_NS
-        name = "EVENT_WAIT" if task.waits else "EVENT_RECORD"
-        self._record(name, f"{name}_SQE", stream, start, task.step, None, task.connection)
+            yield from chain.wait(task.event)
+        chain.at += EVENT_NS
+        if self._context.records:
+            name = "EVENT_WAIT" if task.waits else "EVENT_RECORD"
+            yield from self._record(name, f"{name}_SQE", stream, chain, start, task.step, None, task.connection)
         if not task.waits:
-            self._context.simulator.fire(task.event)
+            self._context.simulator.fire(task.event, chain.at)
 
-    def _collective(self, task: CollectiveTask, stream: int) -> Process:
-        start = self._context.now
+    def _collective(self, task: CollectiveTask, stream: int, chain: Chain) -> Process:
+        # Random numbers of links are drawn, and data moves, in the order of time.
+        yield self._context.behind(chain)
+        start = chain.at
         request = task.request
         rank = request.group.local(self._context.timeline.rank)
         meeting = self._groups.meeting(request, rank)
         if meeting.arrive(rank, request, start):
-            self._context.simulator.fire(meeting.met)
-        yield meeting.met
-        parts = self._groups.plan(meeting, request).tasks(rank, meeting.arrivals)
-        end = max(part.end for part in parts)
-        self._traffic.add(max(meeting.arrivals.values()), end)
-        yield end - self._context.now
+            self._context.simulator.fire(meeting.met, start)
+        yield from chain.wait(meeting.met)
+        plan = self._groups.plan(meeting, request)
+        chain.at = plan.end(rank, meeting.arrivals)
+        self._traffic.add(max(meeting.arrivals.values()), chain.at)
+        if not self._context.records:
+            return
+        yield self._context.behind(chain)
         self._context.timeline.collectives.append(
             Collective(
                 operation=request.operation,
@@ -178,9 +195,9 @@ class Device:
                 step=task.step,
                 task_id=next(self._task_ids[stream]),
                 start=start,
-                end=end,
+                end=chain.at,
                 launch=task.launch,
-                tasks=parts,
+                tasks=plan.tasks(rank, meeting.arrivals),
             )
         )
 
@@ -189,18 +206,20 @@ class Device:
         name: str,
         task_type: str,
         stream: int,
+        chain: Chain,
         start: int,
         step: int,
         launch: LaunchPoint | None,
         connection: int = 0,
-    ) -> DeviceTask:
+    ) -> Generator[int | Signal, None, DeviceTask]:
+        yield self._context.behind(chain)  # the tasks of all streams are recorded in the order in which they end
         task = DeviceTask(
             name=name,
             task_type=task_type,
             stream=stream,
             task_id=next(self._task_ids[stream]),
             start=start,
-            end=self._context.now,
+            end=chain.at,
             step=step,
             connection=connection if launch is None else launch.connection,
             launch=launch,

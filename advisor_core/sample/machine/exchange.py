@@ -81,6 +81,10 @@ class ExchangePlan:
         add("Reduce_Inline", 0, end, FLAG_NS, None, 4)
         return tasks
 
+    def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
+        """When the last of these tasks ends."""
+        return max(task.end for task in self.tasks(rank, arrivals))
+
 
 def _told(arrived: int) -> int:
     """The moment when a member's word has reached the others."""

@@ -20,6 +20,9 @@ class Plan(Protocol):
     def tasks(self, rank: int, arrivals: Mapping[int, int]) -> list[PlaneTask]:
         """The tasks of one member; ``arrivals``: when each of them arrived. Ranks are places in the group."""
 
+    def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
+        """When the last of these tasks ends."""
+
 
 class Rendezvous:
     """The meeting for one operation: it starts when the last member is there. Members are places in the group."""

@@ -107,6 +107,11 @@ class AllReducePlan:
         add("Reduce_Inline", 0, self._gathered(ranks, ready), FLAG_NS, None, 4)
         return tasks
 
+    def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
+        """When the last of these tasks ends."""
+        copied = arrivals[rank] + FLAG_NS + TASK_GAP_NS + self.local_ns
+        return max(self._gathered(len(arrivals), max(arrivals.values())) + FLAG_NS, copied)
+
     def _factor(self, rank: int, peer: int) -> float:
         return slowdown(self.slow_pairs, rank, peer)
 

@@ -7,12 +7,14 @@ that are given with a field are assumed.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp
+from operator import mul
 from random import Random
 
 from ..described import FROM_FILES
 from ..kernels import AiCpuWork, Kernel
+from .draws import Draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +53,23 @@ IDEAL = Physics()
 class Disturbance:
     """The physics of one rank. It draws from random numbers of its own: without it a job is what it is."""
 
-    def __init__(self, physics: Physics, seed: str, rank: int) -> None:
+    def __init__(self, physics: Physics, draws: Draws, rank: int) -> None:
         self._physics = physics
-        self._seed = seed
-        self._host = Random(f"{seed}/{rank}/host jitter")
-        self._kernels = Random(f"{seed}/{rank}/kernel jitter")
-        self._wake_up = Random(f"{seed}/{rank}/wake-up")
+        self._draws = draws
+        self._rank = rank
+        self._kernels = draws.log_normal(f"{rank}/kernel jitter", physics.kernel_jitter)
+        self._wake_up = Random(f"{draws.key}/{rank}/wake-up")
         self._contention: dict[str, float] = {}
 
-    def of_host(self) -> float:
-        """By what factor something on the host takes longer than it should."""
-        spread = self._physics.host_jitter
-        return exp(self._host.gauss(0.0, spread)) if spread else 1.0
+    def of_host(self, actor: str, factors: Iterator[float]) -> Iterator[float]:
+        """By what factors what a thread of the host does takes longer than its mean, with jitter on top of these."""
+        if not (spread := self._physics.host_jitter):
+            return factors
+        return map(mul, factors, self._draws.log_normal(f"{self._rank}/{actor} jitter", spread))
 
     def of_kernel(self) -> float:
         """By what factor a kernel takes longer than it should."""
-        spread = self._physics.kernel_jitter
-        return exp(self._kernels.gauss(0.0, spread)) if spread else 1.0
+        return next(self._kernels) if self._physics.kernel_jitter else 1.0
 
     def wake_up_ns(self) -> int:
         """How long a thread that had nothing to do needs until it runs again."""
@@ -80,7 +82,7 @@ class Disturbance:
         if not most or isinstance(kernel.work, AiCpuWork):
             return 1.0
         if kernel.type not in self._contention:
-            drawn = Random(f"{self._seed}/contention/{kernel.type}").uniform(least, most)
+            drawn = Random(f"{self._draws.machine}/contention/{kernel.type}").uniform(least, most)
             self._contention[kernel.type] = 1 + drawn
         return self._contention[kernel.type]
 

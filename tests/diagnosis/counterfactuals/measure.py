@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from advisor_core.sample.causes import Cause
 from tests.diagnosis.counterfactuals.jobs import Case
 from tests.diagnosis.counterfactuals.predictions import Prediction, Range
-from tests.diagnosis.truth import step_ns
+from tests.diagnosis.truth import long_run, step_ns
 
-SEED, OTHER_SEED = 0, 1
+SEED = 0
 WORTH_SAVING = 0.03
 """Of the step: the error of a saving is judged from here on."""
 REPRESENTATIVE = 0.02
@@ -20,8 +20,8 @@ REPRESENTATIVE = 0.02
 @dataclass(frozen=True)
 class Counterfactual:
     """A set of cures of a job. Times are ns per step of a long run: ``step_ns`` of the job as it is, ``true_ns`` of the
-    cured job with the seed of the recording, ``other_seed_ns`` with another one, where that was simulated;
-    ``reported_ns`` what the replay takes for the step of the recording; ``steps_wanted``: how many steps the report
+    cured job on the same machine, ``margin_ns`` how far that may be off with a confidence of 95 %; ``reported_ns`` what
+    the replay takes for the step of the recording; ``steps_wanted``: how many steps the report
     asks to record for a better prediction, ``None`` where it asks for none; ``unpromised_ns``: where there is no
     prediction, what the causes without a finding win on top of the others."""
 
@@ -33,7 +33,7 @@ class Counterfactual:
     of: int
     step_ns: float
     true_ns: float
-    other_seed_ns: float | None
+    margin_ns: float
     reported_ns: float
     predicted_ns: float | None
     range_ns: Range | None
@@ -80,9 +80,9 @@ class Counterfactual:
         return (self.reported_ns - self.predicted_ns - self.saved_ns) / self.saved_ns
 
     @property
-    def noise(self) -> float | None:
-        """By how much the same job with another seed differs: no prediction can be better."""
-        return None if self.other_seed_ns is None else (self.other_seed_ns - self.true_ns) / self.true_ns
+    def noise(self) -> float:
+        """How far the truth may be off: no prediction can be better."""
+        return self.margin_ns / self.true_ns
 
     @property
     def inside(self) -> bool | None:
@@ -105,11 +105,10 @@ def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterf
     scenario = case.scenario
     prediction = Prediction(scenario, SEED)
     step = step_ns(scenario, SEED)
-    also_another_seed = case.dose == 1 and not case.unshared
     found = []
     for cures in case.cures:
         cured = scenario.cured(*cures)
-        promised = prediction.promised(cures)
+        promised, true = prediction.promised(cures), long_run(cured, SEED)
         found.append(
             Counterfactual(
                 scenario.name,
@@ -119,13 +118,13 @@ def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterf
                 tuple(cause.name for cause in cures),
                 len(scenario.causes),
                 step,
-                step_ns(cured, SEED),
-                step_ns(cured, OTHER_SEED) if also_another_seed and len(cures) != 2 else None,
+                true.step_ns,
+                true.margin_ns,
                 prediction.reported_ns,
                 predict(prediction, cures),
                 prediction.range_ns(cures),
                 prediction.steps_wanted(cures),
-                step_ns(scenario.cured(*promised), SEED) - step_ns(cured, SEED) if promised != cures else None,
+                step_ns(scenario.cured(*promised), SEED) - true.step_ns if promised != cures else None,
             )
         )
     return found

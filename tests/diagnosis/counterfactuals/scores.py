@@ -41,7 +41,7 @@ class Score:
     those where what has no finding wins too little; ``inside``: of the predicted ones, those whose truth is in the
     promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of those whose recording is
     representative; ``steady``: of those for which the report asks for no more steps; ``widths``: of the promised
-    ranges, over the true savings; ``noise``: what another seed makes of the truth."""
+    ranges, over the true savings; ``noise``: how far the truths may be off."""
 
     count: int
     predicted: int
