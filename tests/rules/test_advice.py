@@ -149,7 +149,7 @@ def test_references_can_be_followed() -> None:
         assert any(reference.url for reference in rule.rule.references), rule.id
 
 
-OF_ONE_KIND = {"NS037", "NS040", "NS051", "CO022", "SA007", "GHD016", "HD026"}
+OF_ONE_KIND = {"NS045", "NS047", "NS037", "NS040", "NS051", "CO022", "SA007", "GHD016", "HD026"}
 """Rules that judge one kind of work alone, or name another on purpose."""
 
 
