@@ -28,7 +28,8 @@ class Problem(Model):
     ``stake_ns``: what the findings claim together of a step of ``rank``; ``share_of_step``: what share of it that is;
     ``own_ns``: what its own finding claims on the rank that it is shown for. ``basis``: the weakest of the findings.
     ``shared``: what the finding measured, and neither it nor its causes claim, as problems that stand elsewhere took it
-    from the same entries of the ledger; most first. ``time``: whether there is time at stake; if not, whether what was measured is counted under other findings.
+    from the same entries of the ledger; most first. ``time``: whether there is time at stake; if not, whether what was
+    measured is counted under other findings.
     ``severity``: the highest of the findings. ``actor``: the number whose first advice to follow first.
     """
 
