@@ -132,6 +132,43 @@ def test_late_launches_of_a_slow_host(result: Result, raw: Raw) -> None:
     assert late["operator"] == operator and late["operator_ns"] * 3 == pytest.approx(ns, rel=0.001)
 
 
+BERT = "bert-small-h100.json.gz"
+LOADING = "resnet50-workers-0/worker0.1623143566756.pt.trace.json.gz"
+LOADED = "resnet50-workers-4/worker0.1623213129365.pt.trace.json.gz"
+"""The newer one of two recordings each, in a format of 2021."""
+
+
+@pytest.mark.parametrize(("name", "steps"), [(BERT, 1), (LOADING, 6), (LOADED, 6)])
+def test_idle_time_of_trainings_and_of_a_forward_pass(result: Result, raw: Raw, name: str, steps: int) -> None:
+    """Of the late launches those in the data loader have a finding of their own."""
+    recording, seen = raw(name), result(name)
+    assert recording.steps == steps
+    idle, late = observed(seen, "GHD001"), observed(seen, "GHD002")
+    assert (idle["step_ns"], idle["idle_ns"]) == (
+        pytest.approx(recording.step_ns),
+        pytest.approx(length(recording.gaps) / steps),
+    )
+    assert idle["gaps"] * steps == pytest.approx(len(recording.gaps))
+    assert idle["largest_gap_ns"] == max(end - start for start, end in recording.gaps)
+    launched = recording.late()
+    assert idle["host_late_ns"] * steps == pytest.approx(sum(ns for ns, _ in launched), rel=0.0002)
+    assert late["late_ns"] <= idle["host_late_ns"] and late["gaps"] * steps <= len(launched) + 0.5
+
+
+def test_the_data_loader_is_waited_for(result: Result, raw: Raw) -> None:
+    recording, seen = raw(LOADING), observed(result(LOADING), "GHD006")
+    waits = [one for one in recording.events if "DataLoader" in one.name and one.name.endswith("__next__")]
+    waits = [one for one in waits if recording.begin <= one.start < recording.end]
+    assert (seen["calls"] * 6, seen["total_ns"] * 6, seen["longest_ns"]) == (
+        pytest.approx(len(waits)),
+        pytest.approx(sum(one.ns for one in waits)),
+        max(one.ns for one in waits),
+    )
+    idle = sum(within(recording.gaps, one.start, one.end) for one in waits)
+    assert 0.95 * idle < seen["idle_ns"] * 6 < idle, "but for what had been launched and started late"
+    assert not [one for one in result(LOADED).findings if one.rule == "GHD006"]
+
+
 def test_the_update_of_the_parameters_waits_for_the_host(result: Result, raw: Raw) -> None:
     recording, seen = raw(COLLECTIVES), observed(result(COLLECTIVES), "GNS003")
     marks = [one for one in recording.events if one.name.startswith("Optimizer.step")]
