@@ -142,13 +142,18 @@ class _Operators:
 
 def covered(events: Iterable[Event]) -> list[Span]:
     """The spans in which any of them runs."""
-    spans: list[Span] = []
-    for event in sorted(events, key=lambda event: event.start):
-        if spans and event.start <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], event.end))
+    return covered_spans((event.start, event.end) for event in events)
+
+
+def covered_spans(spans: Iterable[Span]) -> list[Span]:
+    """Spans joined where they meet or overlap."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
-            spans.append((event.start, event.end))
-    return spans
+            joined.append((start, end))
+    return joined
 
 
 def length(spans: Iterable[Span]) -> int:
