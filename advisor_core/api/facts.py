@@ -55,7 +55,7 @@ from advisor_core.facts.device.shapes import (
     shapes_of,
     tensor_bytes,
 )
-from advisor_core.facts.device.work import work
+from advisor_core.facts.device.work import operator_types, work
 from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.call_site import call_site, frames_of
@@ -211,6 +211,7 @@ __all__ = [
     "narrowed",
     "of_graph_engine",
     "operation_names",
+    "operator_types",
     "parents_of",
     "part_ledger",
     "part_of",

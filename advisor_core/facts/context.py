@@ -15,9 +15,10 @@ from advisor_core.facts.host.launches import launches
 from advisor_core.facts.inference import part_of_inference
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.parts import parts
+from advisor_core.facts.steps.phases import phases
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PARTS, PREFILL, UNKNOWN
+from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PARTS, PREFILL, TRAINING, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 GRAPH_SHARE = 0.5
@@ -25,12 +26,14 @@ GRAPH_SHARE = 0.5
 most of a step."""
 
 
-@fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip, parts), shared=True)
+@fact(
+    "context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip, parts, phases), shared=True
+)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """The kind of run: the names that rules read as ``profile.NAME``, as far as they are known.
 
-    ``kind``, ``phase``, ``parts``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``, ``steps``,
-    ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
+    ``kind``, ``serves``, ``phase``, ``parts``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``,
+    ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
     """
     profile, device = facts[PROFILE], facts.get(work)
     amd = None if not profile.maker else profile.maker == "AMD"
@@ -42,6 +45,7 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
         phase = kind or (None if device is None else UNKNOWN)
     return {
         "kind": kind,
+        "serves": _serves(facts, kind, large_parts),
         "phase": phase,
         "parts": " ".join(large_parts) or None,
         "level": profile.level,
@@ -67,6 +71,15 @@ def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) 
         return "training"
     drops = matching(device["type"], words.dropout).any() or matching(device["name"], words.dropout).any()
     return None if drops else "inference"
+
+
+def _serves(facts: Facts, kind: str | None, large_parts: Sequence[str]) -> bool | None:
+    """Whether a service may be what runs: inference that is no part of an iteration of reinforcement learning."""
+    if kind is None:
+        return None
+    spans = facts.get(phases)
+    learns = bool(facts[PROFILE].role) or (spans is not None and not spans.empty)
+    return kind == "inference" and not learns and TRAINING not in large_parts
 
 
 def _part(facts: Facts, device: pd.DataFrame | None, large_parts: Sequence[str]) -> str:

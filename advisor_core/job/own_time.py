@@ -166,7 +166,7 @@ def _unevenness(worked: pd.DataFrame) -> pd.Series:
 
 def _of_types(model: RankModel, types: frozenset[str]) -> np.ndarray:
     """The tasks of these operator types."""
-    named = model.operators["type"].isin(types).to_numpy()
+    named = model.operators["named"].isin(types).to_numpy()
     tasks = model.nodes.kind == TASK
     found: np.ndarray = tasks & named[np.where(tasks, model.nodes.row, 0)]
     return found

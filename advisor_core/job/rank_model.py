@@ -16,7 +16,8 @@ from advisor_core.facts.replay.replay import Replay
 @dataclass(frozen=True)
 class RankModel:
     """``calls``: its collectives, `advisor_core.job.calls.COMPARED` of the fact ``recorded_calls``, ``None`` where it
-    has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``. ``host``: what its host
+    has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``, and ``named``, the type
+    or, where none is recorded, that in the name of the kernel. ``host``: what its host
     did, where that was recorded. ``slowed``: the column of the fact ``contention``, ``None`` where it is not known."""
 
     rank: int

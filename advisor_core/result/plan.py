@@ -1,4 +1,4 @@
-"""The plan: what the changes that the findings propose would win, alone and together, by replay of the recorded job."""
+"""The plan: the time that the changes of the findings would win, alone and together, by replay of the recorded job."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Chain = Literal["host", "queue", "kernels", "collectives", "delays"]
 class Action(Model):
     """The change that a finding proposes. All times are of one step of the job.
 
-    ``alone_ns``: what it wins by itself; ``range_ns``: the least and the most of that: what the change models taken at
-    its least and at its most, every dependency that no file records taken to hold and none of them, give or take the
-    error of the replay on this recording and what the spread of the recorded steps leaves open (of a single step, whose
-    spread is not known, nothing).
-    ``last_ns``: what it wins when all others of the plan are made already. ``gain_ns``: what it wins on top of those
-    before it in the plan, so that these add up. ``step_after_ns``: the step with it and those before it. ``needs``:
-    fingerprints of changes without which it wins little; ``covers``: of findings whose own change wins nothing more
-    once this one and those before it are made; ``excludes``: of findings whose change cannot be combined with this one
-    and would win less: alternatives to it."""
+    ``finding``: its fingerprint. ``alone_ns``: the time that the change wins by itself; ``range_ns``: the least and the
+    most of that: the durations that the change models at their least and at their most, every dependency that no file
+    records taken to hold and none of them, less or more by the error of the replay on this recording and by the spread
+    of the recorded steps (of a single step, which has no spread, by nothing).
+    ``last_ns``: the time that it wins when all others of the plan are made already. ``gain_ns``: the time that it wins
+    on top of those before it in the plan, so that these add up. ``step_after_ns``: the step with it and those before
+    it. ``needs``: fingerprints of changes without which it wins little; ``covers``: of findings whose own change wins
+    nothing more once this one and those before it are made; ``excludes``: of findings whose change cannot be combined
+    with this one and would win less: alternatives to it."""
 
     finding: str
     problem: str = Field("", description="number of the problem that the finding is")
@@ -37,9 +37,9 @@ class Action(Model):
 
 
 class Limit(Model):
-    """What the end of the step waits for most of the time. ``rank``: whose time it is, ``None`` of a collective of
-    several; ``chain``: the host, the thread that empties the task queue, kernels, collectives, or what passes between
-    one task and the next; ``share``: of the step."""
+    """The chain that the end of the step waits for most of the time. ``rank``: the rank of the chain, ``None`` of a
+    collective of several; ``chain``: ``host``, ``queue`` (the thread that empties the task queue), ``kernels``,
+    ``collectives``, or ``delays`` (the time between one task and the next); ``share``: of the step."""
 
     rank: int | None
     chain: Chain
@@ -47,8 +47,8 @@ class Limit(Model):
 
 
 class Owner(Model):
-    """Time of a step that its end waits for: ``rank``, ``None`` of what belongs to a call of several; ``chain`` as of
-    `Limit`; ``path``: the entry of the ledger that names it (docs/the-replay.md)."""
+    """Time of a step that its end waits for: ``rank``, ``None`` of a call of several; ``chain`` as of `Limit`;
+    ``path``: the entry of the ledger that names it (docs/the-replay.md); ``ns`` of the step."""
 
     rank: int | None
     chain: Chain
@@ -57,13 +57,14 @@ class Owner(Model):
 
 
 class Plan(Model):
-    """What to do, in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run where
-    several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`. ``parts``:
-    mean over the ranks of the time in kernels (``compute``), in collectives while no kernel runs (``communication``)
-    and in neither (``idle``), which add up to the step. ``steps_wanted``: how many steps are to be recorded for the
-    range to be narrow, where the recorded ones differ too much for that. ``absent``: by rank, the time of a step for
-    which the recorded ranks wait for one that was not recorded. The replay takes these to gain as much as the others;
-    if they do not, nothing is won, which is the least of every range."""
+    """The changes in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run if
+    several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`.
+    ``steps_wanted``: the number of steps to record for a narrow range, ``None`` if the recorded ones are alike enough.
+    ``absent``: rank that was not recorded to the time of a step for which the recorded ranks wait for it. The replay
+    takes these to gain as much as the others; if they do not, nothing is won, which is the least of every range.
+    ``parts_before``, ``parts_after``: mean over the ranks of the time in kernels (``compute``), in collectives while no
+    kernel runs (``communication``) and in neither (``idle``), which add up to the step. ``limit``, ``next_limit``: the
+    chain that the end of the step waits for now, and with all changes."""
 
     step_ns: int
     after_ns: int
@@ -78,11 +79,11 @@ class Plan(Model):
 
 
 class WhatIf(Model):
-    """What a step would take after changes that somebody asks for; times as of `Plan`. ``saving_range_ns``: the least
-    and the most that it becomes shorter by. ``error_share``: of a step, how far the replay of this recording is off at
-    most. ``without``: fingerprints of the findings whose changes are made; ``untold``: those of them of which the
-    replay knows no change. ``scale``: operator type or class to the factor that its kernels take; ``rank_as``: rank to
-    that whose time it takes."""
+    """The step after changes that somebody asks for; times as of `Plan`. ``saving_range_ns``: the least and the most
+    that it becomes shorter by. ``error_share``: error of the replay of this recording, as a share of the step, on the
+    rank with most. ``without``: fingerprints of the findings with the changes that are made; ``untold``: of findings
+    that were named and have no change that could be replayed. ``scale``: operator type or class to the factor for the
+    time of its kernels; ``rank_as``: rank to the rank that it is made as quick as."""
 
     step_ns: int
     after_ns: int

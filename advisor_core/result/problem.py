@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from advisor_core.result.finding import Basis, Severity
 from advisor_core.text.base import Model
+
+
+class Shared(Model):
+    """Time of a problem that stands under another one, which took it first: ``ns`` of a step under ``number``."""
+
+    number: str
+    ns: int
 
 
 class Problem(Model):
@@ -18,7 +27,9 @@ class Problem(Model):
 
     ``stake_ns``: what the findings claim together of a step of ``rank``; ``share_of_step``: what share of it that is;
     ``own_ns``: what its own finding claims on the rank that it is shown for. ``basis``: the weakest of the findings.
-    ``time``: whether there is time at stake; if not, whether what was measured is counted under other findings.
+    ``shared``: what the finding measured, and neither it nor its causes claim, as problems that stand elsewhere took it
+    from the same entries of the ledger; most first. ``time``: whether there is time at stake; if not, whether what was
+    measured is counted under other findings.
     ``severity``: the highest of the findings. ``actor``: the number whose first advice to follow first.
     """
 
@@ -34,6 +45,7 @@ class Problem(Model):
     share_of_step: float
     own_ns: int
     basis: Basis
+    shared: list[Shared] = Field(default_factory=list)
     time: Literal["at_stake", "counted_elsewhere", "none"]
     severity: Severity
     actor: str

@@ -19,7 +19,7 @@ from advisor_core.rules.language.expression import Expression, as_written, parse
 from advisor_core.rules.language.nodes import Constant, Kind, Sign, Symbol, walk
 from advisor_core.rules.language.scope import Scope, kind_of, param_values
 from advisor_core.rules.language.template import Template, TextTemplate, code_span, parse_template
-from advisor_core.rules.model import AdviceSpec, HoldsFor, Param, Rule
+from advisor_core.rules.model import AdviceSpec, ExceptionSpec, HoldsFor, Param, Rule
 from advisor_core.text.base import Scalar, Text
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ class CompiledAdvice:
     settings: tuple[Setting, ...] = ()
     uses: tuple[str, ...] = ()
     excludes: tuple[tuple[str, Text], ...] = ()
+
+
+@dataclass(frozen=True)
+class CompiledException:
+    """A further case in which a finding is no problem: as `ExceptionSpec`."""
+
+    spec: ExceptionSpec
+    text: TextTemplate
+    when: Expression | None
+    holds_for: HoldsFor
 
 
 class Part(Generic[T]):
@@ -109,6 +119,7 @@ class CompiledRule:
     not_a_problem_if = Part[TextTemplate | None](
         lambda made: made.text(("text", "not_a_problem_if"), made.rule.text.not_a_problem_if)
     )
+    exceptions = Part[tuple[CompiledException, ...]](lambda made: made.all_exceptions())
     caveat = Part[TextTemplate | None](lambda made: made.text(("caveat",), made.rule.caveat))
 
     @property
@@ -126,15 +137,15 @@ class CompiledRule:
         rule, spec = self.rule, self.rule.severity
         of_levels = (spec.by_share, *(spec.of(level) for level in SEVERITIES))
         sources = (rule.applies, rule.when, *rule.signs.values(), *of_levels)
-        in_advice = (text for advice in rule.advice for text in (advice.when, advice.unless))
+        in_advice = [text for advice in rule.advice for text in (advice.when, advice.unless)]
+        in_advice += [exception.when for exception in rule.exceptions]
         every = [as_written(source) for source in (*sources, *in_advice) if source is not None]
         if not any(name in source for source in every for name in names):
             return False
         conditions = [self.applies, self.when, *(condition for _, condition in self.severity), *self.signs.values()]
         if any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols):
             return True
-        written = [text for advice in self.rule.advice for text in (advice.when, advice.unless) if text is not None]
-        return any(name in as_written(text) for text in written for name in names)
+        return any(name in as_written(text) for text in in_advice if text is not None for name in names)
 
     def judges(self, vendors: Collection[str]) -> bool:
         """Whether it is for profiles of one of these vendors; '' is a vendor that is not known."""
@@ -395,6 +406,18 @@ class Compiler:
         if frameworks:
             holds = holds.model_copy(update={"framework": frameworks})
         return CompiledAdvice(index + 1, spec, text, risk, when, unless, unless_text, holds, settings, uses, shown)
+
+    def all_exceptions(self) -> tuple[CompiledException | None, ...]:
+        return tuple(self.exception(index, spec) for index, spec in enumerate(self.rule.exceptions))
+
+    def exception(self, index: int, spec: ExceptionSpec) -> CompiledException | None:
+        path = ("exceptions", index)
+        text = self.text((*path, "text"), spec.text)
+        when = self.expression((*path, "when"), spec.when)
+        if spec.when is None and spec.holds_for == HoldsFor():
+            hint = "write it in `text.not_a_problem_if`"
+            self.problems.append(self.draft.problem(path, "the exception has no condition", hint))
+        return None if text is None else CompiledException(spec, text, when, spec.holds_for)
 
     def shown(self, name: str) -> Text:
         """The title of a name or feature of the registry in a report."""

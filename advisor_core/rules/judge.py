@@ -13,8 +13,8 @@ import pandas as pd
 
 from advisor_core.result.finding import Advice, Confidence, Severity
 from advisor_core.rules.advising import Candidate, advise
-from advisor_core.rules.applicability import Job
-from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
+from advisor_core.rules.applicability import Job, conditions
+from advisor_core.rules.compiled import CompiledAdvice, CompiledException, CompiledRule
 from advisor_core.rules.language.evaluate import Evaluator, Explanation, Values, explain
 from advisor_core.rules.language.expression import Expression
 from advisor_core.rules.places import Place, kind_and_part
@@ -131,6 +131,8 @@ def explain_row(
     for number, advice in enumerate(compiled.advice):
         parts[f"advice[{number}].when"] = advice.when
         parts[f"advice[{number}].unless"] = advice.unless
+    for number, exception in enumerate(compiled.exceptions):
+        parts[f"exceptions[{number}].when"] = exception.when
     known_constants = constants(compiled, context or Context())
     return {name: explain(part, observation, known_constants) for name, part in parts.items() if part is not None}
 
@@ -186,6 +188,7 @@ class _Judging:
         severities = [(level, self.all.evaluate(condition).true) for level, condition in self.compiled.severity]
         signs = [(name, self.all.evaluate(sign).true) for name, sign in self.compiled.signs.items()]
         advice = [(item, self.condition(item.when), self.condition(item.unless)) for item in self.compiled.advice]
+        exceptions = [(item, self.condition(item.when)) for item in self.compiled.exceptions]
         judged = tuple(
             self.row(
                 int(row),
@@ -194,6 +197,7 @@ class _Judging:
                 bool(impact.known[shown[number]]),
                 None if idle is None else int(idle[number]),
                 [(item, _at(when, row), _at(unless, row)) for item, when, unless in advice],
+                [item for item, when in exceptions if _at(when, row) is not False],
                 tuple(name for name, holds in signs if holds[row]),
             )
             for number, row in enumerate(places)
@@ -208,6 +212,7 @@ class _Judging:
         impact_known: bool,
         idle_ns: int | None,
         advice: list[tuple[CompiledAdvice, bool | None, bool | None]],
+        exceptions: list[CompiledException],
         signs: tuple[str, ...],
     ) -> Judged:
         compiled = self.compiled
@@ -215,7 +220,10 @@ class _Judging:
         values = {**self.constants, **{name: told[row] for name, told in self.by_row.items()}, **observation}
         places = self.places(row) if self.places is not None else ()
         candidates = [Candidate(*item) for item in advice if item[1] is not False and item[2] is not True]
-        given, withheld = advise(candidates, values, replace(self.job, places=places), compiled.names)
+        job = replace(self.job, places=places)
+        given, withheld = advise(candidates, values, job, compiled.names)
+        of_job = [item for item in exceptions if conditions(item.holds_for, job, compiled.names.title_of) is not None]
+        excuses = [item.render(values) for item in (compiled.not_a_problem_if, *(item.text for item in of_job)) if item]
         return Judged(
             row=row,
             severity=severity,
@@ -226,7 +234,7 @@ class _Judging:
             title=compiled.title.render(values),
             why=compiled.why.render(values),
             verify=compiled.verify.render(values),
-            not_a_problem_if=compiled.not_a_problem_if.render(values) if compiled.not_a_problem_if else None,
+            not_a_problem_if=_any_of(excuses) if excuses else None,
             caveat=compiled.caveat.render(values) if compiled.caveat else None,
             advice=tuple(item for _, item in given),
             withheld=withheld,
@@ -243,6 +251,11 @@ class _Judging:
             for name, column in declared.items()
         }
         return {name: value for name, value in values.items() if value is not None or not declared[name].optional}
+
+
+def _any_of(cases: Sequence[Text]) -> Text:
+    """Cases of which each is enough, as one text."""
+    return Text(en=" Or ".join(case.en for case in cases), zh="或者".join(case.zh for case in cases))
 
 
 def _at(values: Values | None, row: int) -> bool | None:

@@ -138,6 +138,16 @@ class AdviceSpec(Model):
     unless_text: Sentence | None = Field(None, description="the condition of `unless` in words; needed with `unless`")
 
 
+class ExceptionSpec(Model):
+    """A further case in which the finding is no problem, told behind ``not_a_problem_if``, after "or". ``when``: told
+    unless the condition is known not to hold; ``holds_for``: told where it can hold for the profile, and for a tenth of
+    the time of the finding or more."""
+
+    text: Sentence
+    when: Expression | None = None
+    holds_for: HoldsFor = Field(default_factory=HoldsFor)
+
+
 class RuleText(Model):
     """The prose of a rule, Markdown with ``{{ name }}`` and ``{{ name | unit }}`` placeholders.
 
@@ -194,6 +204,9 @@ class Rule(Model):
         "of the result is then a mean over them",
     )
     advice: list[AdviceSpec] = Field(min_length=1)
+    exceptions: list[ExceptionSpec] = Field(
+        default_factory=list, description="cases in which the finding is no problem, of some kinds of job only"
+    )
     params: dict[ParamName, Param] = Field(
         default_factory=dict, description="thresholds; those of the set's defaults are there without being given"
     )
@@ -217,6 +230,12 @@ class AdviceTranslation(Model):
     unless_text: str | None = None
 
 
+class ExceptionTranslation(Model):
+    """The text of one exception."""
+
+    text: str
+
+
 class TextTranslation(Model):
     title: str | None = None
     why: str | None = None
@@ -226,12 +245,13 @@ class TextTranslation(Model):
 
 
 class RuleTranslation(Model):
-    """The Chinese texts of a rule of the same set: as the rule has them, under the same keys. ``advice``: as many as
-    the rule has, in the same order."""
+    """The Chinese texts of a rule of the same set: as the rule has them, under the same keys. ``advice`` and
+    ``exceptions``: as many as the rule has, in the same order."""
 
     zh: RuleId = Field(description="id of the rule")
     text: TextTranslation = TextTranslation()
     advice: list[AdviceTranslation] = Field(default_factory=list)
+    exceptions: list[ExceptionTranslation] = Field(default_factory=list)
     caveat: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.compiled import CompiledException, CompiledRule
 from advisor_core.rules.model import HoldsFor
 
 
@@ -18,6 +18,13 @@ def describe_holds(holds: HoldsFor) -> str:
     keys = ("phase", "role", "framework", "software", "chip")
     parts = [f"{key} {' or '.join(values)}" for key in keys if (values := getattr(holds, key))]
     return "; ".join([*parts, *(f"{name} {wanted}" for name, wanted in holds.versions.items())])
+
+
+def _conditions(exception: CompiledException) -> Iterator[str]:
+    if holds := describe_holds(exception.holds_for):
+        yield holds
+    if exception.when is not None:
+        yield exception.when.source
 
 
 def _lines(compiled: CompiledRule) -> Iterator[str]:
@@ -54,5 +61,8 @@ def _lines(compiled: CompiledRule) -> Iterator[str]:
             "risk": item.risk.en if item.risk else "",
         }
         yield from (f"    {word}: {value}" for word, value in details.items() if value)
+    for exception in compiled.exceptions:
+        conditions = " and ".join(_conditions(exception))
+        yield f"  no problem, told for {conditions}: {exception.spec.text.en}"
     for reference in rule.references:
         yield f"  source: {reference.title} {reference.url or ''}".rstrip()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from advisor_core.result.finding import SEVERITIES, Basis, Finding
-from advisor_core.result.problem import Problem
+from advisor_core.result.problem import Problem, Shared
 from advisor_core.run.compose_mean_steps import Lane
 
 _WEAKEST_FIRST: tuple[Basis, ...] = ("upper_bound", "estimate", "exact")
+
+SHARED_FROM = 0.01
+"""Share of the step from which it is told that time of a problem stands under another one. A convention, as for the
+least that most rules judge: less changes no reader's mind."""
 
 
 @dataclass
@@ -52,7 +56,13 @@ def compose_problems(findings: Sequence[Finding], walls: Mapping[Lane, int]) -> 
         below = {cause.finding.fingerprint for cause in node.causes}
         own = node.finding.fingerprint
         yield _problem(
-            node, parent, depth, walls, also=numbers(set(causes[own]) - below), symptoms=numbers(set(symptoms[own]))
+            node,
+            parent,
+            depth,
+            walls,
+            also=numbers(set(causes[own]) - below),
+            symptoms=numbers(set(symptoms[own])),
+            shared=_shared(node, nodes.values(), walls),
         )
         for cause in node.causes:
             yield from problems(cause, node.number, depth + 1)
@@ -104,7 +114,13 @@ def _letters(position: int) -> str:
 
 
 def _problem(
-    node: _Node, parent: str | None, depth: int, walls: Mapping[Lane, int], also: list[str], symptoms: list[str]
+    node: _Node,
+    parent: str | None,
+    depth: int,
+    walls: Mapping[Lane, int],
+    also: list[str],
+    symptoms: list[str],
+    shared: list[Shared],
 ) -> Problem:
     finding, findings = node.finding, [below.finding for below in node.walk()]
     rank, stake = _stake(node)
@@ -125,11 +141,44 @@ def _problem(
         stake_ns=stake,
         share_of_step=round(stake / wall, 6) if wall else 0.0,
         own_ns=finding.impact.ns_per_step,
+        shared=shared,
         basis=next(basis for basis in _WEAKEST_FIRST if basis in bases),
         time=time,
         severity=min((found.severity for found in findings), key=SEVERITIES.index),
         actor=_actor(node).number,
     )
+
+
+def _shared(node: _Node, nodes: Iterable[_Node], walls: Mapping[Lane, int]) -> list[Shared]:
+    """The time that a finding measured on its rank and that others, which are no causes of it, claim from the entries
+    of which it got the rest."""
+    finding, rank = node.finding, node.finding.rank
+    if rank is None:
+        return []
+    least = SHARED_FROM * walls.get((finding.role, rank), 0)
+    below = {each.finding.fingerprint for each in node.walk()}
+    missing = finding.impact.gross_ns_per_step - sum(_claimed(each.finding, rank) for each in node.walk())
+    paths = {claim.path for claim in finding.impact.claims if claim.rank == rank}
+    others = [other for other in nodes if other.finding.fingerprint not in below and other.finding.role == finding.role]
+    found: list[Shared] = []
+    for ns, other in sorted(((_claimed(other.finding, rank, paths), other) for other in others), key=_most_first):
+        ns = min(ns, missing)
+        if ns <= 0 or ns < least:
+            break
+        found.append(Shared(number=other.number, ns=ns))
+        missing -= ns
+    return found
+
+
+def _most_first(claimed: tuple[int, _Node]) -> tuple[int, int]:
+    ns, node = claimed
+    return -ns, node.position
+
+
+def _claimed(finding: Finding, rank: int, paths: Collection[str] | None = None) -> int:
+    """The ns of a step of a rank that a finding claims, from all entries of the ledger or from those of ``paths``."""
+    claims = finding.impact.claims
+    return sum(claim.ns for claim in claims if claim.rank == rank and (paths is None or claim.path in paths))
 
 
 def _stake(node: _Node) -> tuple[int | None, int]:

@@ -18,7 +18,7 @@ from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.device.work import work
+from advisor_core.facts.device.work import operator_types, work
 from advisor_core.facts.doubt.cross_check import doubts
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.ledger.settled import bookings
@@ -143,7 +143,8 @@ def _model(store: FactStore, rank: int) -> RankModel | None:
     replayed, calls = store.get(replay), store.get(recorded_calls)
     if replayed is None or not replayed.recorded_ns:
         return None
-    operators = store[work][["type", "operator_class"]]
+    device = store[work]
+    operators = device[["type", "operator_class"]].assign(named=operator_types(device))
     compared = None if calls is None else calls[list(COMPARED)]
     slowed = store.get(contention)
     return RankModel(

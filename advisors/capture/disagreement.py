@@ -16,12 +16,13 @@ from advisors.messages import message
     columns=(
         Column("file", "text", "", "the file that is off most, '' where all agree", zh="文件"),
         Column("others", "text", "", "the files that speak against it", zh="其他"),
+        Column("itself", "bool", "", "what speaks against the file stands in the file itself", zh="自相矛盾"),
         Column(
             "apart",
             "float",
             "ratio",
-            "the largest difference of a total, over the larger of the two numbers",
-            zh="相隔时间",
+            "the largest difference of a total, over the larger of the two numbers; all of it from another time",
+            zh="最大差异",
         ),
         Column("totals", "int", "count", "totals that two files give differently", zh="合计项数"),
         Column("withheld", "bool", "", "of some table nothing is derived", zh="不予采用"),
@@ -39,6 +40,7 @@ def disagreement(facts: Facts, params: Params) -> Observations:
     frame = row(
         file=worst.file if worst is not None else "",
         others=", ".join(others),
+        itself=worst is not None and list(others) == [worst.file],
         apart=worst.off if worst is not None else 0.0,
         totals=len(found),
         withheld=bool(doubt.withheld),

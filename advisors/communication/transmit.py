@@ -13,6 +13,7 @@ from advisor_core.api.facts import (
     COLLECTIVES,
     HOST_EVENTS,
     KERNELS,
+    PROFILE,
     Facts,
     Overlapping,
     collective_calls,
@@ -47,8 +48,8 @@ embedding, which are ready last. Our choice."""
 
 @advisor(
     "communication.transmit",
-    needs=(steps, ledger, timeline, collective_calls, collective_state),
-    wants=(KERNELS, COLLECTIVES, HOST_EVENTS, launches, work),
+    needs=(steps, ledger, timeline, collective_calls, collective_state, work, PROFILE),
+    wants=(KERNELS, COLLECTIVES, HOST_EVENTS, launches),
     columns=(
         STEP_NS,
         Column("time_ns", "float", "ns", "uncovered moving, per step", zh="时间"),

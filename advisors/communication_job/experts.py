@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
     collective_calls,
     fact,
     ledger,
+    operator_types,
     per_text,
     shapes_of,
     steps,
@@ -63,7 +64,9 @@ def expert_part(facts: Facts) -> ExpertPart:
     """The experts of a rank: how long they compute between exchanges of tokens."""
     profile = facts[PROFILE]
     device, steps = computing_in_steps(facts), step_count(facts)
-    kinds = device["type"].astype(str)
+    kinds = operator_types(device).astype(str)
+    if not kinds.all():
+        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
     experts = device[kinds.str.contains(_EXPERTS, case=False)]
     if experts.empty:
         raise NotApplicable(message("communication_job.no_experts"))

@@ -29,6 +29,7 @@ from advisor_core.api.facts import (
     Groups,
     JudgedPart,
     NotApplicable,
+    Unavailable,
     host_activity,
     judged_parts,
     launches,
@@ -80,18 +81,7 @@ OF_ENGINE: Final = ("prefill", "decode", "mixed")
 )
 def capture(facts: Facts, params: Params) -> Observations:
     """Steps that launch the same kernels one by one, and what it would save to replay them as a graph."""
-    replays = require_replayed(facts)
-    if (by_step(facts, replays)["replayed"] >= MOSTLY).any():
-        raise NotApplicable(message("host_dispatch.others_replayed"))
-    tasks = _launched_in_steps(facts, replays)
-    starts = facts[work]["start_ns"].to_numpy()[tasks["task"].to_numpy()]
-    engine = [part for part in facts.get(judged_parts) or () if part.part in OF_ENGINE]
-    asked: list[tuple[JudgedPart | None, pd.DataFrame, int]]
-    asked = [(part, *_in_part(tasks, part.inside.at(starts) >= 0)) for part in engine]
-    asked = asked or [(None, *_alike(tasks))]
-    found = [one for part, own, alike in asked if (one := _repeated(facts, part, own, alike)) is not None]
-    if not found:
-        raise NotApplicable(message("host_dispatch.nothing_repeats"))
+    found = _found(facts)
     wall = step_ns(facts)
     judged = worth_judging(found, _Repeated.saved_ns, wall)
     if not judged:  # then it is the step that tells how little that is
@@ -106,6 +96,28 @@ def capture(facts: Facts, params: Params) -> Observations:
 
     frame = pd.DataFrame([one.observed(wall) for one in judged])
     return Observations(frame, evidence, cure=lambda number: judged[number].change)
+
+
+def _found(facts: Facts) -> list[_Repeated]:
+    """What repeats in each part that an engine runs, or in all of a recording without parts.
+
+    Raises:
+        Unavailable: it is not known which kernels belong to a graph.
+        NotApplicable: steps replay a graph already, or no two steps run the same kernels.
+    """
+    replays = require_replayed(facts)
+    if (by_step(facts, replays)["replayed"] >= MOSTLY).any():
+        raise NotApplicable(message("host_dispatch.others_replayed"))
+    tasks = _launched_in_steps(facts, replays)
+    starts = facts[work]["start_ns"].to_numpy()[tasks["task"].to_numpy()]
+    engine = [part for part in facts.get(judged_parts) or () if part.part in OF_ENGINE]
+    asked: list[tuple[JudgedPart | None, pd.DataFrame, int]]
+    asked = [(part, *_in_part(tasks, part.inside.at(starts) >= 0)) for part in engine]
+    asked = asked or [(None, *_alike(tasks))]
+    found = [one for part, own, alike in asked if (one := _repeated(facts, part, own, alike)) is not None]
+    if not found:
+        raise NotApplicable(message("host_dispatch.nothing_repeats"))
+    return found
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,18 @@ def _repeated(facts: Facts, part: JudgedPart | None, tasks: pd.DataFrame, alike:
     if part is not None:
         saved["saved_share"] = share(saved["saved_ns"], part.wall_ns)
     return _Repeated(None if part is None else part.name, tasks, alike, change, saved)
+
+
+def captured_engine(facts: Facts) -> Capturing | None:
+    """What the engine repeats as graphs, of the part of the recording where this saves most; ``None`` where nothing of
+    it could be one, where graphs are replayed already, or where the launches are not known."""
+    if not facts.knows(launches, host_activity, replay, judged_parts):
+        return None
+    try:
+        found = [one for one in _found(facts) if one.part is not None]
+    except (NotApplicable, Unavailable):
+        return None
+    return max(found, key=_Repeated.saved_ns).change if found else None
 
 
 def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturing | None:

@@ -61,7 +61,14 @@ _WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)
             zh="等待整个 device",
         ),
         *SAVED,
-        Column("places", "int", "count", "places in the code that call the operator", zh="位置数"),
+        Column(
+            "places",
+            "int",
+            "count",
+            "places in the code that call the operator, unknown where a call of it has no call stack",
+            nullable=True,
+            zh="位置数",
+        ),
         Column(
             "as_last_ns",
             "float",
@@ -112,7 +119,8 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     for measured in SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
     operators = frame["operator"].tolist()
-    frame["places"] = frame.groupby("operator")["place"].transform("size")
+    places = frame.groupby("operator")["place"]
+    frame["places"] = places.transform("size").where(places.transform("min") != "")
     last = _as_the_last(facts[replay], changes, operators)
     frame["as_last_ns"] = np.fmax(frame["saved_ns"], np.array(last, dtype=float) / facts[replay].steps)
     frame["as_last_share"] = [

@@ -34,6 +34,9 @@ from advisors.phases import Texts, phases_of
 from advisors.roofline.products import matrix_products
 from advisors.step_kernels import kernel_rows, records, step_kernels
 
+_UNKNOWN = "unknown"
+"""The part of a kernel of which nothing tells what it belongs to."""
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -47,7 +50,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
     needs=(PROFILE, step_kernels, fusion_chains),
     wants=(matrix_products, peaks, pipes, replay, parts, context),
     columns=(
-        Column("phases", "text", "", "the parts of the recording that it is about", zh="阶段"),
+        Column("phases", "text", "", "the parts of the recording that it is about, none if unknown", zh="阶段"),
         Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
         Column("fp32_share", "float", "ratio", "fp32_ns of dense_ns", zh="FP32 占比"),
@@ -138,7 +141,7 @@ def precision(facts: Facts, params: Params) -> Observations:
         step = float(facts[replay].saved_by(quicker))
     result = pd.DataFrame(
         {
-            "phases": [", ".join(told)],
+            "phases": [None if set(phases) == {_UNKNOWN} else ", ".join(told)],
             "dense_ns": [total],
             "fp32_ns": [float(took[fp32].sum()) / own.steps],
             "fp32_share": [part(fp32, cube)],

@@ -6,6 +6,6 @@ A phase is a role that was profiled by itself, or what marks in the trace name (
 
 from __future__ import annotations
 
-from advisors.rl import balance, idle
+from advisors.rl import balance, idle, launches
 
-ADVISORS = (idle.idle, balance.balance)
+ADVISORS = (idle.idle, balance.balance, launches.rollout_launches)

@@ -1,166 +1,32 @@
-"""RL001, RL003, RL004: what a phase leaves of the device unused, and why."""
+"""RL001, RL003: what a phase leaves of the device unused, and why."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import (
-    KERNELS,
-    Facts,
-    HostChange,
-    Layer,
-    bookings,
-    phase_ledger,
-    phases,
-    steps,
-    union,
-    work,
-)
-from advisors.columns import SHARE, TIME
-from advisors.measuring import DEVICE_LANE, next_kernels, share, step_count, step_ns, under
-from advisors.messages import message
-from advisors.rl.columns import KIND, PHASE
-
-LATE = ("idle/host/python", "idle/host/framework", "idle/host/runtime")
-"""The host had not launched the next task and was at work on its own."""
-
-_REFILLING = ("idle/sync", "idle/launch_latency")
-"""Further costs of a host that launches task by task: filling the queue again when it had to be drained, and the way of
-each launch to the device."""
+from advisor_core.api.advisors import Observations, Params, advisor
+from advisor_core.api.facts import Facts, HostChange, Layer, bookings, phases, union
+from advisors.rl.columns import PHASE
+from advisors.rl.phase_idle import COLUMNS, EVIDENCE, NEEDS, WANTS, PhaseIdle
 
 
-_CAUSES = 8
-_LARGEST_GAPS = 3
-
-
-@advisor(
-    "rl.idle",
-    needs=(phases, phase_ledger, steps, bookings, work),
-    wants=(KERNELS,),
-    about=PHASE,
-    columns=(
-        KIND,
-        Column("duration_ns", "float", "ns", "time of the phase per step", zh="时长"),
-        Column("phase_share", "float", "ratio", "duration_ns over the wall time of the step", zh="阶段占 step 比例"),
-        Column("idle_ns", "float", "ns", "of it: the device does nothing", zh="空闲"),
-        Column("idle_share", "float", "ratio", "idle_ns over duration_ns", zh="空闲占比"),
-        Column("idle_of_step", "float", "ratio", "idle_ns over the wall time of the step", zh="空闲占 step 比例"),
-        Column("computing_share", "float", "ratio", "of the phase: the device computes", zh="计算占比"),
-        Column(
-            "communicating_share",
-            "float",
-            "ratio",
-            "of the phase: communication that no computing covers",
-            zh="未掩盖通信占比",
-        ),
-        Column("cause", "text", "", "leaf of the ledger with most of the idle time of the phase", zh="原因"),
-        Column("cause_share", "float", "ratio", "of the idle time of the phase: this leaf", zh="主因占比"),
-        Column("second_cause", "text", "", "the leaf with most of the rest, none if there is none", zh="次要原因"),
-        Column("second_share", "float", "ratio", "of the idle time of the phase: that leaf", zh="次因占比"),
-        Column("unknown_share", "float", "ratio", "of the idle time of the phase: no cause known", zh="未知占比"),
-        Column(
-            "late_ns",
-            "float",
-            "ns",
-            "idle while the host was still to launch: Python, operators, runtime calls",
-            zh="迟到",
-        ),
-        Column("late_share", "float", "ratio", "late_ns over duration_ns", zh="迟到占比"),
-        Column(
-            "launch_ns",
-            "float",
-            "ns",
-            "late_ns, and idle after synchronising calls and between launch and start",
-            zh="下发",
-        ),
-        Column("kernels", "float", "count", "device tasks that start in the phase, per step", zh="kernel 数"),
-        Column("mean_kernel_ns", "float", "ns", "their mean duration, none without tasks", zh="kernel 平均时长"),
-        Column("largest_gap_ns", "float", "ns", "longest idle gap that begins in the phase", zh="最长空隙"),
-    ),
-    evidence=(
-        TIME,
-        SHARE,
-    ),
-)
+@advisor("rl.idle", needs=NEEDS, wants=WANTS, about=PHASE, columns=COLUMNS, evidence=EVIDENCE)
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device in each phase, by cause."""
-    spans = facts[phases]
-    booked = facts[bookings]
-    steps, wall = step_count(facts), step_ns(facts)
-    ledger = facts[phase_ledger]
-    per_stage = ledger[ledger["phase"] != ""].groupby(["phase", "path"])["ns"].sum() / steps
-    tasks = _in_stages(spans, facts[work]["start_ns"].to_numpy())
-    lasting = (facts[work]["end_ns"] - facts[work]["start_ns"]).groupby(tasks).agg(["size", "mean"])
-    gaps = booked.gaps.assign(ns=booked.gaps["end_ns"] - booked.gaps["start_ns"])
-    gaps["phase"] = _in_stages(spans, gaps["start_ns"].to_numpy())
-    kinds = dict(zip(spans["phase"].tolist(), spans["kind"].tolist(), strict=True))
-    rows = []
-    for phase in kinds:  # a handful
-        leaves = per_stage.loc[phase]
-        total, unused, late = float(leaves.sum()), under(leaves, "idle"), under(leaves, *LATE)
-        causes = _causes(leaves)
-        first, second = (causes.index[n] if len(causes) > n else None for n in (0, 1))
-        gap_lengths = gaps.loc[gaps["phase"] == phase, "ns"]
-        has_tasks = phase in lasting.index
-        rows.append(
-            {
-                "phase": phase,
-                "kind": kinds[phase],
-                "duration_ns": total,
-                "phase_share": share(total, wall),
-                "idle_ns": unused,
-                "idle_share": share(unused, total),
-                "idle_of_step": share(unused, wall),
-                "computing_share": share(under(leaves, "compute"), total),
-                "communicating_share": share(under(leaves, "communication"), total),
-                "cause": first,
-                "cause_share": share(float(causes.iloc[0]), unused) if first else np.nan,
-                "second_cause": second,
-                "second_share": share(float(causes.iloc[1]), unused) if second else np.nan,
-                "unknown_share": share(under(leaves, "idle/unknown", "idle/host/unknown"), unused),
-                "late_ns": late,
-                "late_share": share(late, total),
-                "launch_ns": under(leaves, *LATE, *_REFILLING),
-                "kernels": float(lasting["size"][phase]) / steps if has_tasks else 0.0,
-                "mean_kernel_ns": float(lasting["mean"][phase]) if has_tasks else np.nan,
-                "largest_gap_ns": float(gap_lengths.max()) if len(gap_lengths) else 0.0,
-            }
-        )
-    frame = pd.DataFrame(rows)
-
-    def evidence(number: int) -> Sequence[Reference]:
-        phase = str(frame["phase"].iloc[number])
-        causes, unused = _causes(per_stage.loc[phase]), float(frame["idle_ns"].iloc[number])
-        cause_rows: list[dict[str, Scalar]] = [
-            {"cause": str(path), "time": float(ns), "share": share(float(ns), unused)}
-            for path, ns in causes.head(_CAUSES).items()
-        ]
-        references: list[Reference] = [
-            Metric(message("rl.idle_by_cause", phase=phase), cause_rows),
-            *_longest(spans, phase, 1),
-        ]
-        largest = gaps[gaps["phase"] == phase].nlargest(_LARGEST_GAPS, "ns")
-        references += [
-            Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
-            for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
-        ]
-        return [*references, *next_kernels(facts, largest["next"])]
+    found = PhaseIdle(facts)
+    spans, gaps = facts[phases], facts[bookings].gaps
 
     def cure(number: int) -> HostChange | None:
         """Without the host time of the phase in which the device has nothing to do. What a rollout lacks has findings
         of its own, which say how it becomes quicker."""
-        if frame["kind"].iloc[number] == "rollout":
+        if found.frame["kind"].iloc[number] == "rollout":
             return None
-        stretches = spans[spans["phase"] == frame["phase"].iloc[number]]
+        stretches = spans[spans["phase"] == found.frame["phase"].iloc[number]]
         unused = _within(stretches, union(gaps["start_ns"].to_numpy(), gaps["end_ns"].to_numpy()))
         return HostChange(unused, unused)
 
-    return Observations(frame, evidence, cure=cure)
+    return Observations(found.frame, found.evidence, cure=cure)
 
 
 def _within(stretches: pd.DataFrame, layer: Layer) -> Layer:
@@ -168,27 +34,3 @@ def _within(stretches: pd.DataFrame, layer: Layer) -> Layer:
     spans = zip(stretches["start_ns"].tolist(), stretches["end_ns"].tolist(), strict=True)
     parts = [layer.clip(begin, finish) for begin, finish in spans]
     return union(np.concatenate([part.starts for part in parts]), np.concatenate([part.ends for part in parts]))
-
-
-def _causes(leaves: pd.Series) -> pd.Series:
-    """The idle leaves, largest first."""
-    unused = leaves[leaves.index.str.startswith("idle/")]
-    return unused[unused > 0].sort_values(ascending=False, kind="stable")
-
-
-def _in_stages(spans: pd.DataFrame, times: np.ndarray) -> pd.Series:
-    """The phase that holds each moment, '' for none; the spans are disjoint and in order."""
-    place = np.searchsorted(spans["start_ns"].to_numpy(), times, side="right") - 1
-    inside = (place >= 0) & (times < spans["end_ns"].to_numpy()[np.maximum(place, 0)])
-    names = np.append(spans["phase"].astype(str).to_numpy(dtype=object), "")
-    return pd.Series(names[np.where(inside, place, -1)], dtype=object)
-
-
-def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
-    """The longest stretches of a phase."""
-    stretches = spans[spans["phase"] == phase]
-    largest = stretches.assign(ns=stretches["end_ns"] - stretches["start_ns"]).nlargest(limit, "ns")
-    return [
-        Interval(message("rl.span", phase=phase), int(start), int(end), DEVICE_LANE)
-        for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
-    ]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from advisor_core.rules.cases import Case
-from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.compiled import CompiledException, CompiledRule
 from advisor_core.rules.files.run_cases import read_cases
 from advisor_core.rules.show import describe_holds
 from reference_pages.catalogue import Catalogue, rule_heading
@@ -89,9 +89,17 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         f"**How to verify**: {rule_text(compiled.verify)}",
         f"**Names**: {mentioned}" if (mentioned := names_of_rule(compiled, page)) else "",
         f"**Not a problem if** {rule_text(compiled.not_a_problem_if)}" if compiled.not_a_problem_if else "",
+        *(exception(item) for item in compiled.exceptions),
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
     )
+
+
+def exception(item: CompiledException) -> str:
+    """A case in which a finding is no problem, with the jobs for which it is told."""
+    told = [holds] if (holds := describe_holds(item.holds_for)) else []
+    told += [code(item.when.source)] if item.when else []
+    return f"**Nor if** (told for {'; '.join(told)}) {rule_text(item.text)}"
 
 
 @cache

@@ -39,7 +39,7 @@ from reports.problems import Item
 from reports.prose import is_https
 from reports.sections.grid import cut, grid
 from reports.sections.limits import Limits
-from reports.sections.problem_words import brief_title, linked, settings, stake
+from reports.sections.problem_words import brief_title, linked, settings, shared, stake
 
 LISTED_RANKS = 12
 
@@ -101,7 +101,7 @@ def card(item: Item, outline: Outline, t: Labels, limits: Limits) -> Card:
         title=t.of(finding.title),
         severity=problem.severity,
         stake=stake(item, t),
-        own=group,
+        own=t("word.semicolon").join(told for told in (group, shared(item, t)) if told),
         facts=tuple(_facts(item, outline, t)),
         body=Definitions(tuple(_body(item, outline, t)) if written else (), "finding-body"),
         judged=_judged(finding, t) if written else None,

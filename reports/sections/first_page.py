@@ -40,7 +40,7 @@ from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
 from reports.sections.ledger import accounted_for, ledger_table
 from reports.sections.plan import plan
-from reports.sections.problem_words import brief_title, conditions, linked, settings, stake
+from reports.sections.problem_words import brief_title, conditions, linked, settings, shared, stake
 from reports.sections.ranks import ranks
 from reports.sections.slack import slack
 from reports.view_tables import written
@@ -216,7 +216,7 @@ def headline(item: Item, more: int, outline: Outline, t: Labels, won: Stake | No
         title=brief_title(t.of(finding.title)),
         severity=item.problem.severity,
         stake=won or stake(item, t),
-        notes=(t("first.same", count=more),) if more else (),
+        notes=(*((t("first.same", count=more),) if more else ()), *((told,) if (told := shared(item, t)) else ())),
         role=finding.role or "",
         cause=because if actor is not item else None,
         cause_number=actor.number,

@@ -43,6 +43,12 @@ def stake(item: Item, t: Labels) -> Stake:
     )
 
 
+def shared(item: Item, t: Labels) -> str:
+    """The time of a problem that stands under others, and under which; '' where there is none."""
+    told = [t("first.shared", time=t.time(one.ns), number=one.number) for one in item.problem.shared]
+    return t("first.shared_all", list=t.join(told)) if told else ""
+
+
 def call_site(finding: Finding) -> str | None:
     """The place in the code that asks for what costs the time: that of the first call stack in the evidence."""
     return next((exhibit.place for exhibit in finding.evidence if exhibit.kind == "stack" and exhibit.place), None)

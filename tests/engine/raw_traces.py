@@ -14,6 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+CATEGORIES = {"operator": "cpu_op", "runtime": "cuda_runtime", "cuda_driver": "cuda_runtime"}
+CATEGORIES |= {"memset": "gpu_memset", "memcpy": "gpu_memcpy"}
+"""What older releases, and calls of the driver, are called, to one name for all; in lower case."""
+
 ON_THE_DEVICE = ("kernel", "gpu_memset", "gpu_memcpy")
 Span = tuple[int, int]
 
@@ -81,12 +85,13 @@ class Trace:
 
     @property
     def gaps(self) -> list[Span]:
-        """Where nothing runs."""
-        return [(before[1], after[0]) for before, after in pairwise(covered(task.event for task in self.tasks))]
+        """Where nothing runs; what takes no time does not part two of them."""
+        spans = covered(task.event for task in self.tasks if task.event.ns)
+        return [(before[1], after[0]) for before, after in pairwise(spans)]
 
     def late(self) -> list[tuple[int, Task]]:
         """Of gaps how long nothing had been launched, with the task behind; ns."""
-        first = {task.event.start: task for task in reversed(self.tasks)}
+        first = {task.event.start: task for task in reversed(self.tasks) if task.event.ns}
         behind = [(start, end, first[end]) for start, end in self.gaps]
         launched = [(min(end, task.call.start) - start, task) for start, end, task in behind if task.call]
         return [(ns, task) for ns, task in launched if ns > 0]
@@ -114,7 +119,9 @@ def trace(path: Path) -> Trace:
 def _event(event: dict[str, Any]) -> Event:
     start = round(event["ts"] * 1_000)  # as decimal numbers: these have more digits than a float
     end = start + round(event["dur"] * 1_000)
-    return Event(event["name"], event["cat"], int(event["tid"]), start, end, event.get("args", {}))
+    category, thread = event["cat"].lower(), str(event["tid"])
+    number = int(thread) if thread.isdecimal() else -1  # "stream 7"
+    return Event(event["name"], CATEGORIES.get(category, category), number, start, end, event.get("args", {}))
 
 
 class _Operators:
@@ -135,13 +142,18 @@ class _Operators:
 
 def covered(events: Iterable[Event]) -> list[Span]:
     """The spans in which any of them runs."""
-    spans: list[Span] = []
-    for event in sorted(events, key=lambda event: event.start):
-        if spans and event.start <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], event.end))
+    return covered_spans((event.start, event.end) for event in events)
+
+
+def covered_spans(spans: Iterable[Span]) -> list[Span]:
+    """Spans joined where they meet or overlap."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
-            spans.append((event.start, event.end))
-    return spans
+            joined.append((start, end))
+    return joined
 
 
 def length(spans: Iterable[Span]) -> int:

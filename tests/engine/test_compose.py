@@ -251,3 +251,20 @@ def test_of_many_problems_a_table_names_those_with_most_time() -> None:
     assert (
         named.startswith(numbers["f8"]) and named.endswith("and 3 more") and numbers["f0"] not in named.split(" and")[0]
     )
+
+
+def test_time_that_others_took_first_is_told_with_their_numbers() -> None:
+    """The symptom measured 900 ns and got 500; 300 stand under its cause, 60 and 40 under findings that are none."""
+    symptom = finding("symptom", {0: 500}, explained_by=["cause"])
+    symptom = symptom.model_copy(update={"impact": symptom.impact.model_copy(update={"gross_ns_per_step": 900})})
+    elsewhere = [finding("large", {0: 60}), finding("small", {0: 50}), finding("least", {0: 9})]
+    told = problems(symptom, finding("cause", {0: 300}), *elsewhere)
+    assert [(one.number, one.ns) for one in told["F1"].shared] == [("F2", 60), ("F3", 40)]
+    assert not any(problem.shared for number, problem in told.items() if number != "F1")
+
+
+def test_time_on_other_entries_ranks_or_below_the_finding_is_not_shared() -> None:
+    symptom = finding("symptom", {0: 500}, explained_by=["cause"])
+    symptom = symptom.model_copy(update={"impact": symptom.impact.model_copy(update={"gross_ns_per_step": 900})})
+    other = finding("other", {1: 100}, rank=1)
+    assert not problems(symptom, finding("cause", {0: 300}), other)["F1"].shared

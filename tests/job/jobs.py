@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from advisor_core.api.testing import Scene
 from advisor_core.facts.communication.calls import recorded_calls
-from advisor_core.facts.device.work import work
+from advisor_core.facts.device.work import operator_types, work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.replay.replay import replay
 from advisor_core.job.calls import COMPARED
@@ -50,7 +50,7 @@ def modelled(scenes: Sequence[Scene], *, named: bool = True) -> JobGraph:
     models = []
     for scene in scenes:
         store = scene.store(world_size=members, groups=groups)
-        operators = store[work][["type", "operator_class"]]
+        operators = store[work][["type", "operator_class"]].assign(named=operator_types(store[work]))
         calls = store[recorded_calls][list(COMPARED)]
         models.append(RankModel(scene.rank, store[replay], calls, operators, store.get(host_activity)))
     return job_graph(models, members or 0)

@@ -147,3 +147,16 @@ def test_both_languages_have_the_same_code() -> None:
 def test_references_can_be_followed() -> None:
     for rule in rules():
         assert any(reference.url for reference in rule.rule.references), rule.id
+
+
+OF_ONE_KIND = {"NS045", "NS047", "NS037", "NS040", "NS051", "CO022", "SA007", "GHD016", "HD026"}
+"""Rules that judge one kind of work alone, or name another on purpose."""
+
+
+def test_what_is_told_of_every_job_is_of_no_kind_of_work_alone() -> None:
+    """A training has no requests, and a service no backward pass: such cases stand in ``exceptions``."""
+    own = ("service", "serving", "request", "checkpoint", "decod", "prefill", "backward pass", "first steps of a")
+    for rule in rules():
+        told = rule.rule.text.not_a_problem_if
+        if told is not None and rule.id not in OF_ONE_KIND:
+            assert not [word for word in own if word in told.en], f"{rule.id}: {told.en}"

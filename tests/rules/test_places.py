@@ -106,3 +106,15 @@ def test_a_finding_in_a_rollout_says_so_and_has_no_advice_for_training(iteration
     assert "micro-batch" not in advice
     assert "cudagraph_capture_sizes" in advice
     assert {summary.phase for summary in result.phase_summaries} >= {"rollout", "update_actor"}
+
+
+def test_the_plan_of_a_slow_rollout_captures_graphs_before_it_touches_the_host(iteration: Path) -> None:
+    """The engine is slow because it launches kernel by kernel (cause ``slow-rollout``): the advice for the rollout
+    explains that of the engine by itself and that of hosts, and wins what they would."""
+    result = run([iteration], RunOptions(select=("HD002", "HD022", "RL004")), jobs=1)
+    rules = {finding.fingerprint: finding.rule for finding in result.findings}
+    assert sorted(rules.values()) == ["HD002", "HD022", "RL004"]
+    assert result.plan is not None
+    (action,) = result.plan.actions
+    assert rules[action.finding] == "RL004"
+    assert {rules[name] for name in action.covers} == {"HD002", "HD022"}

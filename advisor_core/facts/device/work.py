@@ -109,6 +109,17 @@ def _lane(rows: pd.DataFrame, table: TableSchema) -> pd.DataFrame:
     )
 
 
+def operator_types(frame: pd.DataFrame) -> pd.Series:
+    """The operator types of ``work``, categorical; where none is recorded, as at level 0, what the name of the kernel
+    ends in."""
+    recorded, names = frame["type"], frame["name"]
+    if (recorded != "").all():
+        return recorded
+    ends = np.array([kernel_type(str(name)) for name in names.array.categories], dtype=object)
+    types = np.where(recorded == "", ends[names.array.codes], recorded.astype(object).to_numpy())
+    return pd.Series(pd.Categorical(types), index=frame.index)
+
+
 def classify(classes: OperatorClasses, types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
     """Class per kernel (categorical, categories = the names of the classes). Every distinct name is looked up once."""
     numbers = {name: number for number, name in enumerate(classes.names)}

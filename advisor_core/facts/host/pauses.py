@@ -71,11 +71,10 @@ def host_pauses(facts: Facts) -> pd.DataFrame:
 
 def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFrame:
     start = events["start_ns"].to_numpy()[rows] - skew_ns
-    times = np.concatenate([start, start + events["duration_ns"].to_numpy()[rows]])
-    border_rows = np.tile(rows, 2)
-    order = np.argsort(times, kind="stable")
-    times, border_rows = times[order], border_rows[order]
-    name = 2 * events["name"].array.codes.astype(np.int64)[border_rows] + (order >= len(rows))
+    lasting = events["duration_ns"].to_numpy()[rows]
+    event, is_end = _borders(start, lasting)
+    times, border_rows = start[event] + np.where(is_end, lasting[event], 0), rows[event]
+    name = 2 * events["name"].array.codes.astype(np.int64)[border_rows] + is_end
     lengths = times[1:] - times[:-1]
     passage = name[:-1] * (2 * len(events["name"].array.categories)) + name[1:]
     alike = np.flatnonzero(np.isin(passage, passage[lengths >= PAUSE_NS]))
@@ -95,6 +94,23 @@ def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFram
             "after": border_rows[pauses + 1],
         }
     )
+
+
+def _borders(start: np.ndarray, lasting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The events whose borders follow each other in time, each by its place, and which of the borders are ends.
+
+    Where several fall on one moment, as traces in microseconds have it in every second operator, they stand as calls
+    nest: what ends, the inner first; what takes no time; what begins, the outer first. Else it would depend on the
+    rounding of a time which border is the last one before a pause, and passages that are the same would not be told as
+    such.
+    """
+    lasts = lasting > 0
+    some, none = np.flatnonzero(lasts), np.flatnonzero(~lasts)
+    some = some[np.lexsort((-lasting[some], start[some]))]
+    event = np.concatenate([some[::-1], np.repeat(none, 2), some])
+    is_end = np.concatenate([np.ones(len(some), bool), np.tile([False, True], len(none)), np.zeros(len(some), bool)])
+    order = np.argsort(start[event] + np.where(is_end, lasting[event], 0), kind="stable")
+    return event[order], is_end[order]
 
 
 def _unnamed(pauses: pd.DataFrame, *waiting: Layer) -> pd.DataFrame:

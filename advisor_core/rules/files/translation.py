@@ -14,11 +14,11 @@ from advisor_core.rules.model import Rule, RuleTranslation
 def translate(draft: Draft, document: Document, translation: RuleTranslation) -> Iterator[Problem]:
     """Fill in the texts; what does not fit the rule is told and left out."""
     rule = draft.rule.model_dump(exclude_unset=True)
-    given = len(translation.advice)
-    if given and given != len(rule["advice"]):
-        message = f"{given} advice, but the rule has {len(rule['advice'])}"
-        yield document.problem(("advice",), message, "give one for each, in the order of the rule", key=True)
-        return
+    for key, given in (("advice", len(translation.advice)), ("exceptions", len(translation.exceptions))):
+        if given and given != (wanted := len(rule.get(key, ()))):
+            message = f"{given} {key}, but the rule has {wanted}"
+            yield document.problem((key,), message, "give one for each, in the order of the rule", key=True)
+            return
     for path, words in _texts(translation):
         text = _at(rule, path)
         if text is None:
@@ -37,6 +37,8 @@ def _texts(translation: RuleTranslation) -> Iterator[tuple[KeyPath, str]]:
     for index, advice in enumerate(translation.advice):
         for key, words in advice.model_dump(exclude_none=True).items():
             yield ("advice", index, key), words
+    for index, exception in enumerate(translation.exceptions):
+        yield ("exceptions", index, "text"), exception.text
     if translation.caveat is not None:
         yield ("caveat",), translation.caveat
 

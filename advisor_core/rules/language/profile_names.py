@@ -8,6 +8,7 @@ PROFILE_NAMES: dict[str, Column] = {
     column.name: column
     for column in (
         Column("kind", "text", "", "training, inference or unknown"),
+        Column("serves", "bool", "", "inference alone, and no rollout: a service may be what runs"),
         Column("parts", "text", "", "parts of the recording with a tenth of its time or more, joined by spaces"),
         Column("phase", "text", "", "training, prefill, decode, mixed (both of inference) or unknown"),
         Column("level", "text", "", "profiler level: level_none, level0, level1 or level2"),

@@ -24,6 +24,7 @@ from advisor_core.rules.model import Param
 from advisor_core.rules.places import named_place
 from advisor_core.text import units
 from advisor_core.text.base import Scalar, Text
+from advisor_core.text.listed import listed
 from advisor_core.text.plural import plural
 from advisor_core.vocabulary.parts import PARTS, place_of
 
@@ -170,9 +171,12 @@ def code_span(text: str, lang: str = "en") -> str:
 
 
 def _part_in_words(name: str, lang: str) -> str:
-    part, phase = place_of(name)
-    words = named_place(part, phase) if part in PARTS else None
-    return name if words is None else words.zh if lang == "zh" else words.en
+    """A part, or several with commas between them, in words; what names no part as it is."""
+    found = [place_of(one) for one in name.split(", ")]
+    if any(part not in PARTS for part, _ in found):
+        return name
+    words = listed([named_place(part, phase) for part, phase in found])
+    return words.zh if lang == "zh" else words.en
 
 
 def _tame(text: str) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advisors.communication.producing import run_begins
+from advisor_core.plugins.host import load_host
+from advisors.communication.producing import gradients_begin, run_begins
 from advisors.transfers import chains
 
 MODEL, AUTOGRAD = 1, 2
@@ -40,6 +41,25 @@ def test_gradients_are_made_in_the_last_backward_pass(
     device, caller = tasks(*rows)
     found = run_begins(device, caller, np.array([610]), np.array([len(rows) - 1]), np.array([0]))
     assert found.tolist() == [begins]
+
+
+@pytest.mark.parametrize(
+    ("names", "begins"),
+    [
+        (["Conv2D", "Gradients/Default/Conv2D-op3", "Gradients/Default/Conv2D-op4"], 100),  # a graph of MindSpore
+        (["MatMul", "SoftmaxGrad", "MatMul"], 100),
+        (["ApplyAdamW", "MatMul", "GeluGrad"], 300),  # the update of the step before
+        (["MatMul", "MatMul", "Add"], 0),
+    ],
+)
+def test_without_threads_names_tell_where_gradients_begin(names: list[str], begins: int) -> None:
+    texts = pd.Series(names, dtype="category")
+    classes = pd.Series(["optimizer" if name.startswith("Apply") else "other" for name in names], dtype="category")
+    device = pd.DataFrame(
+        {"start_ns": [10, 100, 300], "type": texts.astype("category"), "name": texts, "operator_class": classes}
+    )
+    words = load_host().vocabulary("ascend")
+    assert gradients_begin(device, words, np.array([400]), np.array([0])).tolist() == [begins]
 
 
 def test_a_pass_before_the_transfers_before_is_not_counted() -> None:

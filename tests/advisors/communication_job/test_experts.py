@@ -10,17 +10,23 @@ from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
 from tests.advisors.build import book
 
+GROUPED = "aclnnGroupedMatmulV4_GroupedMatmul_GroupedMatmul"
 
-def expert(rank: int, loads: Sequence[float], *, rows: int = 0, layers: int = 2, **about: object) -> FactStore:
+
+def expert(
+    rank: int, loads: Sequence[float], *, rows: int = 0, layers: int = 2, typed: bool = True, **about: object
+) -> FactStore:
     """A rank with experts: per layer an exchange of tokens, grouped products for as many us as its load says, and the
-    exchange back, which waits for the rank with most."""
+    exchange back, which waits for the rank with most. ``typed``: operator types and shapes are recorded."""
     scene = Scene(rank=rank).step(1, -10, 1e6)
     time, most = 0.0, max(loads)
     for _ in range(layers):
         for wait, computing in ((0.0, loads[rank]), (most - loads[rank], 0.0)):
             end = time + wait + 10
             scene.collective(time, wait + 10, [(time, end - 10, 1), (end - 10, end, None)], operation="alltoallv")
-            if computing:
+            if computing and not typed:
+                scene.tensors(end, computing, "", name=GROUPED)
+            elif computing:
                 scene.tensors(end, computing, "GroupedMatmul", [f"{rows},8 BF16", "8,8 BF16"], [f"{rows},8 BF16"])
             time = end + computing
     return scene.store(**{"groups": {"7100": (0, 1, 2)}, "parallel": {"ep": 3}, **about})
@@ -73,6 +79,16 @@ def test_ranks_that_are_longest_in_turn_cost_as_much() -> None:
     assert found.first.impact_ns == 600_000
     assert found.first.observation["ratio"] == pytest.approx(1.5)
     assert found.first.observation["rows_ratio"] is None
+
+
+def test_names_of_kernels_are_enough() -> None:
+    """Level 0 records no types: what it names as grouped products are experts, and without a name nothing is known."""
+    ranks = {rank: expert(rank, LOADS, typed=False) for rank in range(3)}
+    found = judge_rule("CO012", ranks)
+    assert found.first.impact_ns == 800_000
+    assert found.first.observation["rows_ratio"] is None
+    nothing = Scene().kernel(0, 10, "").store()
+    assert judge_rule("CO012", {0: nothing}).state == "cannot_answer"
 
 
 def test_expert_states() -> None:

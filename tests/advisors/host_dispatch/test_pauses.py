@@ -38,6 +38,19 @@ def test_pauses_are_what_the_same_passage_does_not_take_at_other_times() -> None
     assert events["name"].iloc[pauses["after"]].tolist() == ["aten::add"]
 
 
+def test_that_borders_fall_on_one_moment_makes_no_other_passage() -> None:
+    """A trace in microseconds has the end of an operator and that of its inner one at the same time or 1 us apart."""
+    scene, now = Scene(), 0.0
+    for layer in range(10):
+        scene.event("cpu_op", "aten::mm", now, 20)
+        scene.event("cpu_op", "aten::bmm", now + 5, 15 if layer == 7 else 14)
+        scene.kernel(now + 15, 10, launched=now + 10)
+        now += 5_020 if layer == 7 else 60
+    found = judge_rule("HD014", scene.step(1, -10, now + 10).store())
+    assert found.first.observation["pauses"] == 1
+    assert found.first.observation["longest_ns"] == 4_960_000
+
+
 def test_a_pause_is_not_told_as_slow_host_work() -> None:
     late = judge_rule("HD002", passages(5_000).store())
     assert late.observed is not None

@@ -17,6 +17,13 @@ def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
     assert seen["held_ns"] == 60_000
     assert seen["idle_ns"] == 50_000 + 60_000
     assert found.first.severity == "high"
+    assert seen["places"] == 1 and "stops the host: 1." in found.first.why.en
+
+
+def test_without_call_stacks_the_number_of_places_is_not_known() -> None:
+    found = judge_rule("HD004", explicit("aclrtSynchronizeDevice", within="aten::item").store())
+    assert found.first.observation["places"] is None
+    assert "stops the host: unknown." in found.first.why.en and "位置数：未知" in found.first.why.zh
 
 
 def test_sync_that_only_waits_for_a_busy_device_is_silent() -> None:
