@@ -37,7 +37,7 @@ class Draws:
 def _blocks(random: Random) -> Iterator[npt.NDArray[np.float64]]:
     _, state, _ = random.getstate()
     source = np.random.RandomState()
-    source.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1]))
+    source.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
     while True:
         pairs = source.random_sample((_BLOCK // 2, 2))
         angle, radius = pairs[:, 0] * (2 * np.pi), np.sqrt(-2.0 * np.log(1.0 - pairs[:, 1]))

@@ -54,9 +54,9 @@ by itself, and the truth was that of as many steps as were recorded: seen jobs 4
 With the model of the job, but ranges of inferred dependencies and the error of the replay only: seen jobs 1.0 % (95 %:
 24.9 %), savings 8.0 %, 32 of 157 in range; held out 0.3 % (25.9 %), 6.6 %, 28 of 102.
 
-With truths of one run of a second, and causal attention that took half of what was recorded, whole causes with shared
-physics: seen jobs 0.8 % of the step (95 %: 5.0 %), savings 3.2 %, 117 of 118 in range; held out 0.3 % (5.0 %), 3.0 %,
-63 of 66. Where a loader limits, such a truth was off by up to 3 %. The table below is the first run with the longer
+With truths of one run of a second, and causal attention that took half of what was recorded, whole causes and some
+doses with shared physics: seen jobs 0.8 % of the step (95 %: 5.0 %), savings 3.2 %, 117 of 118 in range; held out 0.3 %
+(5.0 %), 3.0 %, 63 of 66. Where a loader limits, such a truth was off by up to 3 %. The table below is the first run with the longer
 truths and the recorded attention; nothing was mended since.
 
 When all of it was measured last, with an earlier model: whole causes with shared physics 0.7 to 1.8 % of the step at
