@@ -74,7 +74,7 @@ def capture(facts: Facts) -> Capture:
             "int",
             "ns",
             "time between the end of the first and the start of the last, 0 if they overlap",
-            zh="相隔时间",
+            zh="相差",
         ),
     ),
     evidence=(

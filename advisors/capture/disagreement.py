@@ -22,7 +22,7 @@ from advisors.messages import message
             "float",
             "ratio",
             "the largest difference of a total, over the larger of the two numbers; all of it from another time",
-            zh="最大差异",
+            zh="相差",
         ),
         Column("totals", "int", "count", "totals that two files give differently", zh="合计项数"),
         Column("withheld", "bool", "", "of some table nothing is derived", zh="不予采用"),
