@@ -94,7 +94,7 @@ _OF_PEERS: Mapping[Bound, Callable[..., Floats]] = {"usual": np.median, "least":
 
 def _sums(model: RankModel, part: Ints, chosen: npt.NDArray[np.bool_], count: int) -> Floats:
     """What the chosen nodes of a rank take in each part, ns."""
-    return np.bincount(part[chosen], model.replay.recorded.graph.duration[chosen], count)
+    return np.bincount(part[chosen], model.replay.recorded.graph.duration[chosen], count).astype(np.float64)
 
 
 def _parts(models: Sequence[RankModel]) -> list[Ints]:

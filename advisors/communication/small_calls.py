@@ -174,11 +174,12 @@ def _together(calls: pd.DataFrame, sizes: pd.Series, bucket: float) -> Merging:
     calls = calls.assign(size=sizes).sort_values("start_ns", kind="stable")
     calls = calls[calls["size"] < bucket]
     before = calls.groupby(["kind", "step"])["size"].cumsum() - calls["size"]
-    chain = calls.groupby(["kind", "step", before // bucket], sort=False).ngroup().to_numpy(dtype=np.int64)
+    chain = calls.groupby(["kind", "step", before // bucket], sort=False).ngroup().to_numpy().astype(np.int64)
     took = calls["elapse_ns"].to_numpy(dtype=np.float64)
     less = calls["saveable"].to_numpy(dtype=np.float64).clip(0, took)
     tasks = calls["work"].to_numpy(dtype=np.int64)
-    return Merging(tasks, chain, np.bincount(chain, took), np.bincount(chain, took - less), at_end=True)
+    before_ns, after_ns = (np.bincount(chain, times).astype(np.float64) for times in (took, took - less))
+    return Merging(tasks, chain, before_ns, after_ns, at_end=True)
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:

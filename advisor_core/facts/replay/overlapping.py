@@ -54,7 +54,7 @@ class Overlapping(Cure):
         total, was = np.bincount(chain, moves, count), np.bincount(chain, self.moves_ns[there], count)
         stays = np.maximum(self.stays_ns * np.minimum(total / np.maximum(was, 1), 1), last)
         before, then = (self._made(recorded, of, TASK) for of in (recorded.graph, graph))
-        hidden = np.clip(total - stays, 0, self.ready_ns * then / np.maximum(before, 1))
+        hidden: Floats = np.clip(total - stays, 0, self.ready_ns * then / np.maximum(before, 1))
         duration[own] = np.maximum(0, duration[own] - np.rint(_from_the_first(moves, chain, hidden)).astype(np.int64))
 
         free = np.maximum(self._made(recorded, graph, FEED), then) - self._made(recorded, graph, LAUNCH)
@@ -67,7 +67,8 @@ class Overlapping(Cure):
         """What the nodes of this kind of the kernels that make the data take, of each series, ns."""
         found = recorded.nodes.at(kind, self.made)
         known = found >= 0
-        return np.bincount(self.made_chain[known], graph.duration[found[known]], len(self.ready_ns))
+        took = np.bincount(self.made_chain[known], graph.duration[found[known]], len(self.ready_ns))
+        return took.astype(np.float64)
 
 
 def _from_the_first(parts: Floats, chain: Ints, amount: Floats) -> Floats:
@@ -78,4 +79,5 @@ def _from_the_first(parts: Floats, chain: Ints, amount: Floats) -> Floats:
     begins = np.concatenate([[True], chain[1:] != chain[:-1]])
     before = until - parts
     before = before - before[begins][np.cumsum(begins) - 1]
-    return np.clip(amount[chain] - before, 0, parts)
+    taken: Floats = np.clip(amount[chain] - before, 0, parts)
+    return taken
