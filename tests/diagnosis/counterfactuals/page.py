@@ -59,8 +59,8 @@ doses with shared physics: seen jobs 0.8 % of the step (95 %: 5.0 %), savings 3.
 (5.0 %), 3.0 %, 63 of 66. Where a loader limits, such a truth was off by up to 3 %.
 
 Recorded programs on several ranks, before anything was changed for them: the two seen ones had 4 of 14 sets without a
-prediction (a network that is slow, though not by half) and were off by 1.6 % of the step at the median (95 %: 13 %), the
-one held out by 21 % (38 %); `recorded-packets`, which was described to look into that, by 16 to 139 %.
+prediction (a network that is slow, though not by half) and were off by 1.6 % of the step at the median (95 %: 13 %),
+the one held out by 21 % (38 %); `recorded-packets`, which was described to look into that, by 16 to 139 %.
 
 When all of it was measured last, with an earlier model: whole causes with shared physics 0.7 to 1.8 % of the step at
 the median and 8.1 to 14.5 % at 95 % on seen jobs, 0.4 to 0.6 % and 3.9 to 7.4 % on those held out; doses 0.6 % (95 %:
