@@ -56,8 +56,8 @@ With the model of the job, but ranges of inferred dependencies and the error of 
 
 With truths of one run of a second, and causal attention that took half of what was recorded, whole causes and some
 doses with shared physics: seen jobs 0.8 % of the step (95 %: 5.0 %), savings 3.2 %, 117 of 118 in range; held out 0.3 %
-(5.0 %), 3.0 %, 63 of 66. Where a loader limits, such a truth was off by up to 3 %. The table below is the first run with the longer
-truths and the recorded attention; nothing was mended since.
+(5.0 %), 3.0 %, 63 of 66. Where a loader limits, such a truth was off by up to 3 %. The table below is the
+first run with the longer truths and the recorded attention; nothing was mended since.
 
 When all of it was measured last, with an earlier model: whole causes with shared physics 0.7 to 1.8 % of the step at
 the median and 8.1 to 14.5 % at 95 % on seen jobs, 0.4 to 0.6 % and 3.9 to 7.4 % on those held out; doses 0.6 % (95 %:
