@@ -69,13 +69,13 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
 def arrays_of(frame: pd.DataFrame) -> list[Any]:
     """The values of each column as the frame holds them, an array of numpy or of pandas: to be read and not written, as
     other frames may hold them too. A `Series` of each takes ten times as long."""
-    arrays: Any = frame._iter_column_arrays  # type: ignore[operator]
+    arrays: Any = frame._iter_column_arrays
     return list(arrays())
 
 
 def array_of(frame: pd.DataFrame, name: str) -> Any:
     """The values of one column, as `arrays_of`. Raises KeyError."""
-    array: Any = frame._get_column_array  # type: ignore[operator]
+    array: Any = frame._get_column_array
     return array(frame.columns.get_loc(name))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -41,9 +40,9 @@ class Held(Generic[T]):
 
 
 @functools.cache
-def _table_frames() -> ModuleType | None:
-    """The module of frames that are quick, which pandas 2 has no way to make. It is loaded when a frame is made: most
-    modules that import this one are also imported by commands that measure nothing."""
+def _table_frames() -> Any:
+    """The module of frames that are quick, ``None`` with pandas 2, which has no way to make one. It is loaded when a
+    frame is made: most modules that import this one are also imported by commands that measure nothing."""
     try:
         return importlib.import_module("advisor_core.contracts.table_frame")
     except ImportError:
@@ -54,7 +53,8 @@ def quick(frame: pd.DataFrame) -> pd.DataFrame:
     """The same frame, whose rows and columns are chosen in less time: see `advisor_core.contracts.table_frame`. So are
     those of the tables of a rank, and of the facts that are frames."""
     module = _table_frames()
-    return frame if module is None else module.table_frame(frame)
+    chosen_from: pd.DataFrame = frame if module is None else module.table_frame(frame)
+    return chosen_from
 
 
 def frame_of(columns: Mapping[str, Any], rows: int, *, together: bool = True) -> pd.DataFrame:
@@ -78,7 +78,8 @@ def frame_of(columns: Mapping[str, Any], rows: int, *, together: bool = True) ->
             blocks.append((array[np.newaxis], np.array([place])))
     for places in numbers.values():
         blocks.append((np.stack([held[place] for place in places]), np.array(places)))
-    return module.of_blocks(blocks, index, names)
+    made: pd.DataFrame = module.of_blocks(blocks, index, names)
+    return made
 
 
 def _array(values: Any, index: pd.Index) -> Any:

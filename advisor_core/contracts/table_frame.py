@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.internals import create_dataframe_from_blocks
+from pandas.api.internals import create_dataframe_from_blocks  # type: ignore[import-not-found]  # not in the stubs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,13 +44,13 @@ class TableFrame(pd.DataFrame):
             if type(place) is int:
                 return self._ixs(place, axis=1)  # type: ignore[operator]
         elif type(key) is list and key and all(type(name) is str for name in key):
-            places = [self.columns.get_loc(name) for name in key]
+            places: Any = [self.columns.get_loc(name) for name in key]
             if all(type(place) is int for place in places):
                 return super().take(places, axis=1)
         return super().__getitem__(key)
 
-    def take(self, indices: Any, axis: Any = 0, **kwargs: Any) -> TableFrame:
-        """As of any frame."""
+    def take(self, indices: Any, axis: Any = 0, **kwargs: Any) -> TableFrame:  # type: ignore[misc]
+        """As of any frame, which pandas marks as final: whatever chooses rows asks it."""
         if axis not in (0, "index") or kwargs or isinstance(indices, slice) or len(self.columns) == 0:
             return super().take(indices, axis=axis, **kwargs)
         rows = np.asarray(indices, dtype=np.intp)
@@ -66,11 +66,12 @@ class TableFrame(pd.DataFrame):
 
 
 def _blocks(frame: pd.DataFrame) -> list[Block]:
-    return [(block.values, block.mgr_locs.as_array) for block in frame._mgr.blocks]  # type: ignore[operator]
+    mgr: Any = frame._mgr
+    return [(block.values, block.mgr_locs.as_array) for block in mgr.blocks]
 
 
 def _held(mgr: Any, axes: Any) -> TableFrame:
-    frame: TableFrame = TableFrame._from_mgr(mgr, axes=axes)  # type: ignore[operator]
+    frame: TableFrame = TableFrame._from_mgr(mgr, axes=axes)  # type: ignore[attr-defined]
     return frame
 
 
