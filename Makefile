@@ -8,7 +8,7 @@ PACKAGES := build/packages
 # Some hundred processes are started here. Without kept bytecode each compiles the whole project and pandas anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs recordings benchmark report-fixtures versions lowest clean
+.PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs recordings benchmark benchmark-size report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -81,8 +81,13 @@ programs: $(VENV)/installed
 report-fixtures: $(VENV)/installed
 	$(BIN)/python -m tests.report_fixtures
 
-# Time and memory of `advisor run`, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has it.
+# The table of docs/speed.md, in about ten minutes; NPU_ADVISOR_PROFILES: the folder of real recordings.
 benchmark: $(VENV)/installed
+	$(BIN)/python -m tests.benchmarks
+
+# Time and memory of `advisor run` on large inputs, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has
+# it, and the time of the parts whose work grows with the kernels.
+benchmark-size: $(VENV)/installed
 	$(BIN)/python -m pytest -q tests/benchmarks/bench_run.py tests/benchmarks/bench_size.py
 
 # Builds the wheel and runs it in an environment that has nothing else, beside the example plugin's own wheel.

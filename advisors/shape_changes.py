@@ -35,9 +35,9 @@ def varying(kernels: pd.DataFrame, steps: int, part: Texts | None = None) -> npt
     """Mask of the kernels whose type and shapes do not occur in all of the ``steps``; with the ``part`` of each kernel,
     in all of the steps that run this part."""
     types, shapes = (kernels[name].array.codes.astype(np.int64) for name in ("type", "input_shapes"))
-    keys = types * (len(kernels["input_shapes"].array.categories) + 1) + shapes
+    keys = (types + 1) * (len(kernels["input_shapes"].array.categories) + 1) + shapes + 1
     number = _number(part, len(kernels))
-    kind = np.unique(np.stack([number, keys]), axis=1, return_inverse=True)[1].ravel()
+    kind = np.unique(number * (int(keys.max(initial=0)) + 1) + keys, return_inverse=True)[1]
     step = kernels["step"].to_numpy()
     wanted = steps if part is None else _steps_with(number, step)[number]
     return np.asarray(_steps_with(kind, step)[kind] < wanted, dtype=np.bool_)
@@ -68,5 +68,6 @@ def _number(part: Texts | None, count: int) -> npt.NDArray[np.int64]:
 
 def _steps_with(kind: npt.NDArray[np.int64], step: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """In how many steps each kind occurs; ``kind``: by kernel, from 0."""
-    pairs = np.unique(np.stack([kind, step]), axis=1)
-    return np.bincount(pairs[0], minlength=int(kind.max(initial=-1)) + 1)
+    distinct, number = np.unique(step, return_inverse=True)
+    pairs = np.unique(kind * len(distinct) + number)
+    return np.bincount(pairs // max(len(distinct), 1), minlength=int(kind.max(initial=-1)) + 1)

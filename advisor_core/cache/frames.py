@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from advisor_core.contracts.frames import frame_of
+
 _BOOL: Final = "uint8"
 """One byte each as in numpy: Arrow packs eight into a byte, which would have to be copied apart."""
 
@@ -34,10 +36,8 @@ def from_stream(buffer: pa.Buffer, bools: frozenset[str]) -> pd.DataFrame:
     with pa.ipc.open_stream(buffer) as reader:
         batch = reader.read_next_batch()
     names = batch.schema.names
-    columns = [_values(batch.column(place), name in bools) for place, name in enumerate(names)]
-    frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(batch.num_rows), copy=False)
-    frame.columns = pd.Index(names, dtype=object)  # plain objects, as `TableSchema.conform` gives them
-    return frame
+    columns = {name: _values(batch.column(place), name in bools) for place, name in enumerate(names)}
+    return frame_of(columns, batch.num_rows, together=False)
 
 
 def _array(values: pd.Series) -> pa.Array:

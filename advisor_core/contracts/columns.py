@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -54,16 +54,29 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     absent = [column.name for column in columns if column.name not in place]
     if absent:
         raise TypeError(f"{owner} does not give its declared columns {', '.join(absent)}")
-    dtypes = frame.dtypes.tolist()
+    held = arrays_of(frame)
     for column in columns:
-        if not _is_of(dtypes[place[column.name]], column.dtype):
-            _require(frame.iloc[:, place[column.name]], column, owner)
+        if not _is_of(held[place[column.name]].dtype, column.dtype):
+            _require(held[place[column.name]], column, owner)
     names = tuple(column.name for column in columns)
     # By place: names in an index of text are looked up slowly, and `iloc` takes three times as long as `take`.
     declared = frame.copy(deep=False) if tuple(place) == names else frame.take([place[name] for name in names], axis=1)
     declared.index = pd.RangeIndex(len(frame))
     declared.columns = index_of(names)
     return declared
+
+
+def arrays_of(frame: pd.DataFrame) -> list[Any]:
+    """The values of each column as the frame holds them, an array of numpy or of pandas: to be read and not written, as
+    other frames may hold them too. A `Series` of each takes ten times as long."""
+    arrays: Any = frame._iter_column_arrays
+    return list(arrays())
+
+
+def array_of(frame: pd.DataFrame, name: str) -> Any:
+    """The values of one column, as `arrays_of`. Raises KeyError."""
+    array: Any = frame._get_column_array
+    return array(frame.columns.get_loc(name))
 
 
 @cache
@@ -88,7 +101,7 @@ def fits(value: object, dtype: Dtype) -> bool:
 def require_exactly(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> None:
     """Raise TypeError, as `conform`, for a frame that has other columns or other dtypes than these: what a fact gives
     is exactly what it declares."""
-    given = dict(zip(map(str, frame.columns), frame.dtypes.tolist(), strict=True))
+    given = {str(name): array.dtype for name, array in zip(frame.columns, arrays_of(frame), strict=True)}
     names = {column.name for column in columns}
     if given.keys() != names:
         lacks, more = sorted(names - given.keys()), sorted(given.keys() - names)
@@ -114,27 +127,32 @@ def _is_of(dtype: object, declared: Dtype) -> bool:
     return _kind(dtype) == _KINDS[declared] and (declared != "text" or isinstance(dtype, pd.StringDtype))
 
 
-def _require(values: pd.Series, column: Column, owner: str) -> None:
-    known = values[values.notna()]
-    if len(known) < len(values) and column.dtype in {"int", "bool"} and not column.nullable:
+def _require(values: Any, column: Column, owner: str) -> None:
+    if isinstance(values, pd.Categorical):
+        given = values.codes >= 0
+        known = np.asarray(values.categories if column.dtype == "text" else values[given])
+    else:
+        values = np.asarray(values)
+        given = ~np.asarray(pd.isna(values))
+        known = values if given.all() else values[given]
+    if not given.all() and column.dtype in {"int", "bool"} and not column.nullable:
         raise TypeError(f"{owner}.{column.name} is declared {column.dtype} and not nullable, but a value is not known")
-    wrong = known[~_fits(known, column.dtype)]
-    if len(wrong):
-        raise TypeError(f"{owner}.{column.name} is declared {column.dtype}, but is {wrong.iloc[0]!r}")
+    fitting = _fits(known, column.dtype)
+    if not fitting.all():
+        wrong = known[~fitting][0]
+        raise TypeError(f"{owner}.{column.name} is declared {column.dtype}, but is {wrong!r}")
 
 
-def _fits(known: pd.Series, dtype: Dtype) -> np.ndarray:
+def _fits(known: np.ndarray, dtype: Dtype) -> np.ndarray:
     """A mask of the known values that are of a type."""
     kind = _kind(known.dtype)
-    if dtype == "text" and isinstance(known.dtype, pd.CategoricalDtype):
-        known, kind = pd.Series(known.cat.categories), _kind(known.cat.categories.dtype)
     if kind == "O":  # few rows, and one look at all values in C where they are of one type
         inferred = pd.api.types.infer_dtype(known, skipna=True)
         if inferred in _INFERRED[dtype]:
             return np.ones(len(known), dtype=bool)
         return np.array([isinstance(value, _types(dtype)) for value in known.tolist()], dtype=bool)
     if dtype == "int" and kind == "f":
-        numbers = known.to_numpy(dtype=np.float64)
+        numbers = known.astype(np.float64)
         return np.asarray(numbers == np.floor(numbers))
     return np.full(len(known), kind == _KINDS[dtype] or (dtype == "float" and kind == "i"))
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.columns import Column, Dtype, index_of
+from advisor_core.contracts.columns import Column, Dtype
+from advisor_core.contracts.frames import frame_of
 from advisor_core.contracts.keys import Key
 
 if TYPE_CHECKING:
@@ -70,12 +71,7 @@ class TableSchema(Key["pd.DataFrame"]):
             _typed(given[column.name], column) if column.name in given else _absent(column, len(frame))
             for column in columns
         ]
-        # One piece of memory for the columns of a type: rows are chosen from a piece at a time.
-        typed = pd.DataFrame(dict(enumerate(typed_columns)), index=pd.RangeIndex(len(frame)), copy=False).copy()
-        # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
-        # to turn back to find a column.
-        typed.columns = index_of(tuple(column.name for column in columns))
-        return typed
+        return frame_of({column.name: array for column, array in zip(columns, typed_columns, strict=True)}, len(frame))
 
 
 SOURCE_ROW = Column("source_row", "int", "", "where the row was read")
@@ -116,20 +112,18 @@ _DTYPES: Mapping[Dtype, Literal["int64", "float64", "bool"]] = {"int": "int64", 
 """Types of numpy by name: tables are declared by commands that measure nothing, too."""
 
 
-def _typed(values: pd.Series, column: Column) -> pd.Series:
+def _typed(values: pd.Series, column: Column) -> Any:
     # A column that is right already stays as it is: most are, and a table has dozens.
-    if not (isinstance(values.index, pd.RangeIndex) and values.index.start == 0 and values.index.step == 1):
-        values = values.reset_index(drop=True)
     if column.dtype == "text":
         values = values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
         # Categories are plain objects in every table, as names of columns are: an Arrow array of them, of pandas 3, is
         # turned back and forth whenever rows are compared or grouped, and does not mix with plain ones.
         texts = values.cat.categories
         if texts.dtype == object:
-            return values
-        return pd.Series(pd.Categorical.from_codes(values.cat.codes.to_numpy(), categories=texts.astype(object)))
+            return values.array
+        return pd.Categorical.from_codes(values.cat.codes.to_numpy(), categories=texts.astype(object))
     wanted = _DTYPES[column.dtype]
-    return values if values.dtype == wanted else values.astype(wanted)
+    return (values if values.dtype == wanted else values.astype(wanted)).to_numpy()
 
 
 def _absent(column: Column, rows: int) -> object:

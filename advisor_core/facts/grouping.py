@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import array_of
 from advisor_core.contracts.frames import frame_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Groups:
         self._by = (by,) if isinstance(by, str) else tuple(by)
         whole, known = np.zeros(len(frame), dtype=np.int64), np.ones(len(frame), dtype=np.bool_)
         for name in self._by:
-            codes, count = _codes(frame[name])
+            codes, count = _codes(array_of(frame, name))
             known &= codes >= 0
             whole = codes if name == self._by[0] else _joined(whole, codes, count)
         self.rows: Ints = np.flatnonzero(known)
@@ -73,7 +74,7 @@ class Groups:
 
     def keys(self) -> dict[str, Any]:
         """The columns that tell the groups apart, with one value per group."""
-        return {name: self._frame[name].array.take(self.firsts) for name in self._by}
+        return {name: array_of(self._frame, name).take(self.firsts) for name in self._by}
 
     def table(self, **columns: tuple[str, How]) -> pd.DataFrame:
         """One row per group: its keys, and what is asked of its values of a column."""
@@ -86,8 +87,8 @@ class Groups:
         if how == "size":
             return self.sizes
         if how == "first":
-            return self._frame[column].array.take(self.firsts)
-        values = self._frame[column].to_numpy()
+            return array_of(self._frame, column).take(self.firsts)
+        values = np.asarray(array_of(self._frame, column))
         values = values if self._all else values[self.rows]
         if not isinstance(how, str):
             order = np.argsort(self.codes, kind="stable")
@@ -95,12 +96,11 @@ class Groups:
         return _HOW[how](values, self.codes, self.count)
 
 
-def _codes(column: pd.Series) -> tuple[Ints, int]:
+def _codes(held: Any) -> tuple[Ints, int]:
     """A number for each value, in the order of the values, -1 for one that is not known; and how many there are."""
-    held = column.array
     if isinstance(held, pd.Categorical):
         return held.codes.astype(np.int64), len(held.categories)
-    values = held.to_numpy()
+    values = np.asarray(held)
     if values.dtype.kind in "iub" and len(values) <= FEW:
         codes, count = _numbered(values, sort=True)
         return codes, count

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pandas as pd
 
 from advisor_core.contracts.columns import require_exactly
 from advisor_core.contracts.facts import Fact, Facts
+from advisor_core.contracts.frames import quick
 from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
@@ -67,7 +68,7 @@ class FactStore(Source):
             failure = self._failure(key.name, error)
             self.diagnostics.append(Diagnostic(severity="error", source=key.name, message=failure.reason))
             return failure
-        return value
+        return cast(T, quick(value)) if isinstance(value, pd.DataFrame) else value
 
     def _failure(self, name: str, error: Exception) -> Missing:
         detail = f"{type(error).__name__}: {error}"

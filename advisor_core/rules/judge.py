@@ -247,7 +247,7 @@ class _Judging:
         """The declared columns of a row as plain values, without optional ones that are not known."""
         declared = self.compiled.advisor.declared()
         values = {
-            name: _scalar(self.frame[name].array[row] if name in self.frame else None, column.dtype)
+            name: _scalar(self.all.held[name][row] if name in self.all.held else None, column.dtype)
             for name, column in declared.items()
         }
         return {name: value for name, value in values.items() if value is not None or not declared[name].optional}

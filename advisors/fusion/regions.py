@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -57,6 +58,13 @@ class Read:
     count: int
 
 
+Found: TypeAlias = list[tuple[list[int], float]]
+"""The kernels of each region of a window, and what one kernel would move in their place."""
+
+WINDOWS = 4096
+"""So many windows are remembered; those of a model have some hundred different ones."""
+
+
 @dataclass(frozen=True)
 class Regions:
     """``members``: rows of the frame of `StepKernels`, in order; ``region_of``: the number of the region of each, from
@@ -101,7 +109,7 @@ def find_regions(kernels: StepKernels, nodes: KernelNodes, named: Ints) -> Regio
     ends = np.append(starts[1:], len(signature))
     counts = np.add.reduceat(can_join, starts) if len(starts) else np.zeros(0)
     members, lengths, moved = [np.zeros(0, dtype=np.int64)], [], []
-    known: dict[tuple[int, int, bytes, bytes], list[tuple[list[int], float]]] = {}
+    known: dict[tuple[int, int, bytes, bytes], Found] = {}
     # What follows a collective still reads what was written before it.
     part_starts = np.flatnonzero(kernels.begins)
     part_ends = np.append(part_starts[1:], len(signature))
@@ -112,7 +120,11 @@ def find_regions(kernels: StepKernels, nodes: KernelNodes, named: Ints) -> Regio
         window, joins = signature[first:last], can_join[start:end]
         key = (start - first, end - first, window.tobytes(), joins.tobytes())
         if key not in known:
-            known[key] = _regions([nodes.nodes[number] for number in window.tolist()], start - first, joins)
+            places = {number: place for place, number in enumerate(dict.fromkeys(window.tolist()))}
+            distinct = tuple(nodes.nodes[number] for number in places)
+            known[key] = _regions_of(
+                distinct, tuple(places[number] for number in window.tolist()), start - first, key[3]
+            )
         for numbers, size in known[key]:
             members.append(first + np.array(numbers, dtype=np.int64))
             lengths.append(len(numbers))
@@ -143,7 +155,13 @@ def _can_join(nodes: Sequence[Node], types: Sequence[str], classes: Sequence[str
     )
 
 
-def _regions(nodes: Sequence[Node], start: int, joins: Bools) -> list[tuple[list[int], float]]:
+@lru_cache(WINDOWS)
+def _regions_of(distinct: tuple[Node, ...], places: tuple[int, ...], start: int, joins: bytes) -> Found:
+    """As `_regions` of the nodes at these places. No time goes into it: ranks of one program ask for the same."""
+    return _regions([distinct[place] for place in places], start, np.frombuffer(joins, dtype=np.bool_))
+
+
+def _regions(nodes: Sequence[Node], start: int, joins: Bools) -> Found:
     """The regions among the kernels of a window from ``start`` on that can join, and what one kernel moves for each.
     The kernels before and behind only write what comes from outside and read the results."""
     window = Window(nodes)
@@ -224,12 +242,13 @@ def _written_into(nodes: Sequence[Node], window: Window, number: int) -> list[Re
 def _can_read(nodes: Sequence[Node], writer: int, reader: int, key: Key) -> bool:
     if nodes[reader].operation in COPIES and nodes[writer].operation in COPIES:
         return False
+    if not nodes[writer].creates:
+        return True
     # A kernel of which it is not known what it writes wrote into the tensor that was created.
-    unknown = any(not nodes[between].writes for between in range(writer + 1, reader))
-    if nodes[writer].creates and nodes[writer].views and unknown:
+    if nodes[writer].views and any(not nodes[between].writes for between in range(writer + 1, reader)):
         return False
     # A tensor that was created to be written into is another one when that is done.
-    return not nodes[writer].creates or not any(
+    return not any(
         nodes[between].operation == "copy" and any(written == key for _, written in nodes[between].writes)
         for between in range(writer + 1, reader)
     )

@@ -1,7 +1,7 @@
 """How much time and memory ``advisor run`` takes, beside the vendor's advisor where it is installed.
 
-Not part of the test run: ``make benchmark``. A time says more about the machine than about the tool, so what counts are
-ratios of commands that took turns in one run.
+Not part of the test run: ``make benchmark-size``. A time says more about the machine than about the tool, so what
+counts are ratios of commands that took turns in one run.
 
 ``NPU_ADVISOR_VENDOR``: the vendor's ``msprof-analyze``, in an environment of its own; otherwise it is looked for on the
 PATH. ``NPU_ADVISOR_BENCHMARK_SMALL`` and ``NPU_ADVISOR_BENCHMARK_LARGE``: profiles to measure on instead of written

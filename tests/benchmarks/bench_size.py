@@ -1,5 +1,5 @@
 """The time of the parts whose work grows with the kernels: the replay of a graph, and what is told of the structure of
-a network. Not part of the test run: ``make benchmark``. Seconds are those of CPU."""
+a network. Not part of the test run: ``make benchmark-size``. Seconds are those of CPU."""
 
 from __future__ import annotations
 

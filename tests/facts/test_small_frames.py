@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.contracts.frames import Held, frame_of, narrowed, picked
+from advisor_core.contracts.frames import Held, frame_of, narrowed, picked, quick
 
 _ROWS = st.lists(st.tuples(st.integers(-9, 9), st.floats(), st.sampled_from(["a", "b", ""]), st.booleans()), max_size=9)
 _NAMES = st.lists(st.sampled_from(["whole", "share", "text", "kind", "holds"]), min_size=1, unique=True)
@@ -32,6 +33,44 @@ def _columns(rows: list[Row]) -> dict[str, object]:
 @given(_ROWS)
 def test_a_frame_of_arrays(rows: list[Row]) -> None:
     pd.testing.assert_frame_equal(frame_of(_columns(rows), len(rows)), pd.DataFrame(_columns(rows)), **_NAMED)
+
+
+@settings(max_examples=15)
+@given(_ROWS, _NAMES, st.data())
+def test_rows_and_columns_chosen_quickly(rows: list[Row], names: list[str], data: st.DataObject) -> None:
+    plain = pd.DataFrame(_columns(rows), index=pd.RangeIndex(5, 5 + len(rows)))
+    frame = quick(plain)
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=np.bool_)
+    numbers = np.flatnonzero(mask)[::-1]
+    same = {**_NAMED, "check_frame_type": False}
+    pd.testing.assert_frame_equal(frame[names], plain[names], **same)
+    pd.testing.assert_series_equal(frame[names[0]], plain[names[0]])
+    pd.testing.assert_frame_equal(frame[mask], plain[mask], **same)
+    pd.testing.assert_frame_equal(frame[frame["holds"]], plain[plain["holds"]], **same)
+    pd.testing.assert_frame_equal(frame.loc[mask, names], plain.loc[mask, names], **same)
+    for chosen in (numbers, numbers.tolist(), -1 - numbers):
+        pd.testing.assert_frame_equal(frame.take(chosen), plain.take(chosen), **same)
+        pd.testing.assert_frame_equal(frame.iloc[chosen], plain.iloc[chosen], **same)
+    with pytest.raises(IndexError):
+        frame.take([len(rows)])
+
+
+def test_a_quick_frame_is_one_of_its_own() -> None:
+    plain = pd.DataFrame({"when": pd.to_datetime(["2025-01-09", "2025-01-10"]), "row": [1, 2]})
+    frame = quick(plain)
+    frame.loc[0, "row"] = 7
+    assert plain["row"].tolist() == [1, 2]
+    assert frame.iloc[[1, 0]]["when"].tolist() == plain["when"].tolist()[::-1]
+    assert type(frame[frame["row"] == 7].assign(more=1)) is type(frame)
+    with pytest.raises(KeyError):
+        frame[["row", "column"]]
+
+
+def test_a_column_of_sequences_stays_one() -> None:
+    lists = np.empty(2, dtype=object)
+    lists[:] = [(1, 2), (3, 4)]
+    frame = frame_of({"pairs": lists, "again": lists}, 2)
+    assert frame["again"].tolist() == [(1, 2), (3, 4)]
 
 
 def test_one_value_for_all_rows() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.contracts.columns import arrays_of
 from advisor_core.rules.language.expression import Expression
 from advisor_core.rules.language.nodes import Constant, Kind, Node, Operation, Reference, Sign, Symbol
 from advisor_core.text.base import Scalar
@@ -112,7 +113,8 @@ class Evaluator:
         by_row: Mapping[str, Sequence[str | None]] | None = None,
     ) -> None:
         """``by_row``: texts among the constants that differ from row to row, such as ``profile.kind``."""
-        self.frame = frame
+        self.rows = len(frame)
+        self.held = dict(zip(frame.columns, arrays_of(frame), strict=True))
         self.constants = constants
         self.by_row = by_row or {}
         self.columns: dict[Symbol, Values] = {}
@@ -128,7 +130,7 @@ class Evaluator:
 
     def result(self, node: Node) -> Values:
         """The node's value for every row."""
-        rows = len(self.frame)
+        rows = self.rows
         found = self.text(node) if node.kind == "text" else self.plain(node)
         if isinstance(found, _Text):
             texts = np.array([*found.categories, ""], dtype=object)[found.codes]
@@ -150,14 +152,13 @@ class Evaluator:
         if key in self.by_row:
             numbers, texts = pd.factorize(np.array(self.by_row[key], dtype=object))
             return _Text(numbers.astype(np.int64), texts.tolist())
-        if key not in self.frame:
+        if key not in self.held:
             return _constant_text(None)
-        column = self.frame[key]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, categories = column.cat.codes.to_numpy(), column.cat.categories
-        else:
-            codes, categories = pd.factorize(column)
-        return _Text(codes.astype(np.int64), categories.tolist())
+        column = self.held[key]
+        if isinstance(column, pd.Categorical):
+            return _Text(column.codes.astype(np.int64), column.categories.tolist())
+        numbers, texts = pd.factorize(np.asarray(column, dtype=object))
+        return _Text(numbers.astype(np.int64), texts.tolist())
 
     def plain(self, node: Node) -> Values:
         match node:
@@ -191,9 +192,9 @@ class Evaluator:
         return self.columns[symbol]
 
     def _column(self, symbol: Symbol) -> Values:
-        if symbol.key not in self.frame:
+        if symbol.key not in self.held:
             return _constant(None, symbol.kind)
-        column = self.frame[symbol.key].to_numpy()
+        column = np.asarray(self.held[symbol.key])
         whole = column.dtype.kind in "iub"  # these have no value for what is not known
         if whole:
             known = np.ones(len(column), dtype=np.bool_)
