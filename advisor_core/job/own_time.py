@@ -17,9 +17,10 @@ from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.contention import Floats
 from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.like_peers import share_of_peers
 from advisor_core.job.micro_batches import FinerPipelines
 from advisor_core.job.rank_model import RankModel
-from advisor_core.job.same_work import scaled, share_of_peers
+from advisor_core.job.same_work import scaled
 from advisor_core.replay.graph import Graph
 
 JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake | MoreMicroBatches

@@ -7,12 +7,11 @@ of these ranks, whenever it is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from advisor_core.contracts.cure import Bound
 from advisor_core.facts.communication.state import POINT_TO_POINT
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import FEED, FEEDERS, LAUNCH, TASK
@@ -53,7 +52,7 @@ def _sends(model: RankModel) -> bool:
 def evened(models: Sequence[RankModel]) -> list[Graph]:
     """The graphs of ranks that do the same work, in each part of which each takes the mean of them. What kernels take
     in a part is scaled, and what the host takes; collectives stay, and so do delays that nothing explains."""
-    parts = _parts(models)
+    parts = parts_of(models)
     graphs = [model.replay.recorded.graph for model in models]
     for of_kind in (_kernels, _hosts):
         chosen = [of_kind(model) for model in models]
@@ -68,46 +67,22 @@ def evened(models: Sequence[RankModel]) -> list[Graph]:
     return graphs
 
 
-def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Floats | None:
-    """Of each node of a rank the share of its time that its peers take for the same part of the work: kernels by those
-    of the peers, the host by theirs; 1 for collectives, and for all of a kind where the peers take no less for the
-    whole of it. ``at``: the median of the peers, for each part, the most that one takes or the least. ``None`` where
-    the host of one of the ranks was not recorded: then what it took is hidden in delays that nothing explains."""
-    models = (late, *peers)
-    if not all((model.nodes.kind == FEED).any() for model in models):
-        return None
-    parts = _parts(models)
-    count = 1 + max(int(part.max(initial=0)) for part in parts)
-    found = np.ones(len(late.nodes.kind))
-    for of_kind in (_kernels, _hosts):
-        own, *theirs = (_sums(model, part, of_kind(model), count) for model, part in zip(models, parts, strict=True))
-        usual = _OF_PEERS[at](theirs, axis=0)
-        if usual.sum() < own.sum():
-            chosen = of_kind(late)
-            found[chosen] = np.where(own > 0, usual / np.maximum(own, 1), 1.0)[parts[0][chosen]]
-    return found
-
-
-_OF_PEERS: Mapping[Bound, Callable[..., Floats]] = {"usual": np.median, "least": np.max, "most": np.min}
-"""For each bound of a cure, the statistic of what the peers take that the rank then takes."""
-
-
 def _sums(model: RankModel, part: Ints, chosen: npt.NDArray[np.bool_], count: int) -> Floats:
     """What the chosen nodes of a rank take in each part, ns."""
     return np.bincount(part[chosen], model.replay.recorded.graph.duration[chosen], count).astype(np.float64)
 
 
-def _parts(models: Sequence[RankModel]) -> list[Ints]:
+def parts_of(models: Sequence[RankModel]) -> list[Ints]:
     """Of each node of each rank the number of the part of the work that it belongs to: what is handed over up to a
     collective, from the one before it on. All is one part where the ranks did not call as many."""
-    places = [_handed_over(model) for model in models]
+    places = [handed_over(model) for model in models]
     borders = [np.sort(place[model.replay.recorded.talks]) for place, model in zip(places, models, strict=True)]
     if len({len(border) for border in borders}) > 1 or any((border < 0).any() for border in borders):
         borders = [border[:0] for border in borders]
     return [np.searchsorted(border, place, side="left") for border, place in zip(borders, places, strict=True)]
 
 
-def _handed_over(model: RankModel) -> Ints:
+def handed_over(model: RankModel) -> Ints:
     """Of each node its place in the order in which the host hands over. A task without a launch has that of the one
     before it; -1 where there is none."""
     nodes = model.nodes

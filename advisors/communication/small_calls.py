@@ -169,17 +169,20 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
 
 
 def _together(calls: pd.DataFrame, sizes: pd.Series, bucket: float) -> Merging:
-    """The change that moves the calls of a kind and step in messages of ``bucket`` bytes: one takes what all of its
-    calls took, less what fewer of them save, and the others are not called. Larger calls stay."""
+    """The change that moves the calls of a kind and step in messages of ``bucket`` bytes: the last of each takes,
+    beside what it took, as long as the others moved data, less what fewer of them save. The others are not called, and
+    no rank is waited for in them. Larger calls stay."""
     calls = calls.assign(size=sizes).sort_values("start_ns", kind="stable")
     calls = calls[calls["size"] < bucket]
     before = calls.groupby(["kind", "step"])["size"].cumsum() - calls["size"]
     chain = calls.groupby(["kind", "step", before // bucket], sort=False).ngroup().to_numpy().astype(np.int64)
     took = calls["elapse_ns"].to_numpy(dtype=np.float64)
-    less = calls["saveable"].to_numpy(dtype=np.float64).clip(0, took)
-    tasks = calls["work"].to_numpy(dtype=np.int64)
-    before_ns, after_ns = (np.bincount(chain, times).astype(np.float64) for times in (took, took - less))
-    return Merging(tasks, chain, before_ns, after_ns, at_end=True)
+    is_last = np.append(chain[1:] != chain[:-1], True)[: len(chain)]
+    moves = np.where(is_last, took, np.clip(calls["moving_ns"].to_numpy(dtype=np.float64), 0, took))
+    saved = np.bincount(chain, calls["saveable"].to_numpy(dtype=np.float64))
+    before_ns = np.bincount(chain, took).astype(np.float64)
+    after_ns = np.clip(np.bincount(chain, moves) - saved, 0, before_ns)
+    return Merging(calls["work"].to_numpy(dtype=np.int64), chain, before_ns, after_ns, at_end=True)
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
