@@ -18,7 +18,8 @@ from advisor_core.nesting import enclosing
 def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
     """The calls that wait for the device, in device time, ids are rows of ``host_events``. Those before which the task
     queue was drained begin with the operator that they are a part of, though not before its thread had handed over its
-    last task. The queue was drained where it was not empty when the operator began, and was when the call began."""
+    last task, and later by as much as the operator went on once the queue was empty: that is its own work. The queue
+    was drained where it was not empty when the operator began, and was when the call began."""
     frame = launched.frame[launched.known() & (launched.frame["enqueue_row"] >= 0)]
     operator = events[(events["category"] == "cpu_op").to_numpy()]
     if frame.empty or operator.empty or not len(syncs):
@@ -36,4 +37,4 @@ def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
     before = np.maximum(began[np.maximum(around, 0)], entered[np.maximum(last, 0)])
     empty_at = done[np.maximum(last, 0)]
     drained = known & (before < empty_at) & (empty_at <= syncs.starts)
-    return Layer(np.where(drained, before, syncs.starts), syncs.ends, syncs.ids)
+    return Layer(np.where(drained, before + syncs.starts - empty_at, syncs.starts), syncs.ends, syncs.ids)
