@@ -150,7 +150,7 @@ def test_terminal_summary_is_short_and_plain(example: ModuleType, name: str, lan
 def test_terminal_summary_says_what_matters(example: ModuleType) -> None:
     text = summary(example.two_of_four(), "en", [])
     for said in (
-        "47.4 % of the step is communication",
+        "44.7 % of the step is communication",
         "waiting for rank 2",
         "Cause: Rank 2 holds up the job",
         "1 cannot be answered",
