@@ -187,6 +187,24 @@ def test_a_rank_as_its_peers_has_their_host_and_keeps_its_kernels() -> None:
     assert replayed.step_ns() - replayed.step_ns(["late"]) == 6 * 150_000
 
 
+def test_what_makes_a_rank_late_goes_where_it_was() -> None:
+    """The host of rank 1 waits for 1 ms before its second kernel, and is as quick as that of rank 0 otherwise."""
+    scenes = [Scene(rank=rank) for rank in (0, 1)]
+    for scene, waits in zip(scenes, (0, 1000), strict=True):
+        for number in range(4):
+            launched = 50 * number + (waits if number else 0)
+            scene.kernel(launched + 10, 10, launched=launched, op="aten::mm")
+        arrived = 220 + waits
+        scene.collective(arrived, 1240 - arrived, None, launched=200 + waits)
+        scene.step(1, -100, 1500)
+    job = modelled(scenes)
+    after, _ = JobReplay(job, {"late": Cures(of_job=(AsPeers(1, (0,)),))}).whole(["late"])
+    own = np.flatnonzero(job.models[1].nodes.kind == FEED)
+    was, now = (graph.duration[job.numbers[1]][own].tolist() for graph in (job.graph, after))
+    assert was == [0, 1_050_000, 50_000, 50_000, 50_000]
+    assert now == [0, 50_000, 50_000, 50_000, 50_000]
+
+
 def test_calls_that_are_put_together_are_moved_by_the_last_of_them() -> None:
     """Three transfers of 20 us that become one of 30: it takes 10 us more than the last did, on every rank, though rank
     0 had waited within its own for rank 1."""
