@@ -18,7 +18,7 @@ LEVEL_RULES = {"DQ001"}
 """What such a rule finds is the level itself."""
 ABOUT_THE_EXPORT = {("DQ002", "level"), ("CO006", "tensor_parallel")}
 """Observations of how the profile was taken: only newer exports record the parallel layout."""
-LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005", "HD025", "ME004"}
+LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005", "HD021", "HD025", "ME004"}
 """Rules about when the host launched. Arrows of the trace begin within the launching call; databases have the call,
 and no arrow: where in the call it would begin is known to a fraction of a microsecond."""
 REPLAYED = {"saving_ns", "launch_saving_ns"}

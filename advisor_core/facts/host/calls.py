@@ -12,16 +12,11 @@ from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.operators import operators_of
 from advisor_core.facts.ledger.settled import bookings
-from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.timeline import timeline
 from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
-
-
-def _operators(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
-    return events[(events["category"] == "cpu_op") & ~matching(events["name"], words.annotation)]
-
 
 LATE_GAPS = (
     Column("gap", "int", "", "row of the gaps of bookings"),
@@ -82,7 +77,7 @@ def sync_calls(facts: Facts) -> pd.DataFrame:
     blamed = pieces[pieces["sync"] >= 0]
     idle = (blamed["end_ns"] - blamed["start_ns"]).groupby(blamed["sync"]).sum()
     rows = syncs.ids
-    operators = _operators(events, facts[PROFILE].vocabulary)
+    operators = operators_of(events, facts[PROFILE].vocabulary)
     threads, starts = events["thread"].to_numpy()[rows], events["start_ns"].to_numpy()[rows]
     return pd.DataFrame(
         {
@@ -102,5 +97,5 @@ def _outermost(events: pd.DataFrame, rows: np.ndarray, words: Vocabulary) -> np.
     """The outermost operator around each operator; -1 stays -1."""
     threads = events["thread"].to_numpy()[np.maximum(rows, 0)]
     starts = events["start_ns"].to_numpy()[np.maximum(rows, 0)]
-    outermost_rows = enclosing_of(_operators(events, words), threads, starts, outermost=True)
+    outermost_rows = enclosing_of(operators_of(events, words), threads, starts, outermost=True)
     return np.where(rows >= 0, outermost_rows, -1)

@@ -69,20 +69,11 @@ class HostChange(Cure):
             no_queue = nodes.end_ns[launch] == nodes.end_ns[feeds]
             duration[feeds] += np.where(no_queue, ENTRY_NS, 0)
             duration[launch] += moved[feeds]
-        gone = (nodes.kind == RETURN) & (self.feeding.at(_begins(recorded)) >= 0)
+        gone = (nodes.kind == RETURN) & (self.feeding.at(since) >= 0)
         duration = np.where(gone, 0, np.maximum(0, duration))
         edges = recorded.edges
         lag = np.where((edges.kind == DONE) & gone[edges.target], NEVER, graph.lag)
         return graph.changed(duration=duration, lag=lag)
-
-
-def _begins(recorded: RankGraph) -> Ints:
-    """The moment at which the call of each RETURN began; of other nodes their start."""
-    nodes = recorded.nodes
-    returns = np.flatnonzero(nodes.kind == RETURN)
-    begins = nodes.start_ns.copy()
-    begins[returns] = nodes.end_ns[nodes.at(CALL, nodes.row[returns])]
-    return begins
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,22 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.host.launches import Launches
-from advisor_core.facts.intervals import Layer
+from advisor_core.facts.host.operators import operators_of
+from advisor_core.facts.intervals import Ints, Layer
 from advisor_core.nesting import enclosing
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
-def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
-    """The calls that wait for the device, in device time, ids are rows of ``host_events``. Those before which the task
-    queue was drained begin with the operator that they are a part of, though not before its thread had handed over its
-    last task, and later by as much as the operator went on once the queue was empty: that is its own work. The queue
-    was drained where it was not empty when the operator began, and was when the call began."""
+def waiting_since(syncs: Layer, launched: Launches, events: pd.DataFrame, words: Vocabulary) -> Ints:
+    """Since when each call waits for the device, or what it is a part of for the queue; device time in ns. ``syncs``:
+    the calls, in device time, ids are rows of ``host_events``; ``words``: of the vendor. Where the task queue was
+    drained before a call, its operator waits from its beginning, though not before its thread had handed over its last
+    task, and later by as much as the operator went on once the queue was empty: that is its own work. The queue was
+    drained where it was not empty when the operator began, and was when the call began."""
     frame = launched.frame[launched.known() & (launched.frame["enqueue_row"] >= 0)]
-    operator = events[(events["category"] == "cpu_op").to_numpy()]
+    operator = operators_of(events, words)
     if frame.empty or operator.empty or not len(syncs):
-        return syncs
+        return syncs.starts
     entered, done = frame["entered_ns"].to_numpy(), frame["launch_ns"].to_numpy()
     order = np.argsort(entered, kind="stable")
     entered, done = entered[order], np.maximum.accumulate(done[order])
@@ -37,4 +40,4 @@ def as_waited(syncs: Layer, launched: Launches, events: pd.DataFrame) -> Layer:
     before = np.maximum(began[np.maximum(around, 0)], entered[np.maximum(last, 0)])
     empty_at = done[np.maximum(last, 0)]
     drained = known & (before < empty_at) & (empty_at <= syncs.starts)
-    return Layer(np.where(drained, before + syncs.starts - empty_at, syncs.starts), syncs.ends, syncs.ids)
+    return np.where(drained, before + syncs.starts - empty_at, syncs.starts)

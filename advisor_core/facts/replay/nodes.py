@@ -58,11 +58,12 @@ class Nodes:
 
 
 def nodes_of(
-    work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, held: pd.DataFrame, starts: Ints
+    work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, waiting: Ints, held: pd.DataFrame, starts: Ints
 ) -> Nodes:
     """``work``: the fact of that name; ``rows``: those of its rows that are replayed, in order; ``syncs``: the calls
-    that wait for the device, in device time, ids are rows of ``host_events``; ``held``: the calls that waited for room
-    in a queue, as of the fact ``full_queues``; ``starts``: of the steps."""
+    that wait for the device, in device time, ids are rows of ``host_events``; ``waiting``: since when each of them, or
+    the operator that it is a part of, waits; ``held``: the calls that waited for room in a queue, as of the fact
+    ``full_queues``; ``starts``: of the steps."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     frame = launched.frame
     launch, entered, thread = (frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
@@ -73,10 +74,11 @@ def nodes_of(
     later = np.flatnonzero(syncs.starts >= last)
     waits = (syncs.ends > first) & (syncs.starts < last)
     waits[later[: _between_steps(entered[known], start[known], syncs, starts)]] = True
-    calls, returns, call_rows = np.maximum(syncs.starts[waits], first), syncs.ends[waits], syncs.ids[waits]
+    calls, returns, call_rows = np.maximum(waiting[waits], first), syncs.ends[waits], syncs.ids[waits]
+    called = np.maximum(syncs.starts[waits], first)
     within = (held["start_ns"].to_numpy() >= first) & (held["start_ns"].to_numpy() <= last)
     full = held[within & np.isin(held["work_row"].to_numpy(), rows)]
-    full_rows, called, room, behind = (full[name].to_numpy() for name in ("call_row", "start_ns", "room_ns", "thread"))
+    full_rows, since, room, behind = (full[name].to_numpy() for name in ("call_row", "start_ns", "room_ns", "thread"))
     threads, number = np.unique(thread[known], return_inverse=True)
     queues = 1 + number
     held_up = np.where(behind < 0, FEEDERS, 1 + np.searchsorted(threads, behind))
@@ -86,8 +88,8 @@ def nodes_of(
         (CALL, call_rows, np.full(len(calls), FEEDERS), calls, calls),
         (LAUNCH, fed, queues, entered[known], launch[known]),
         (TASK, rows, streams, start, end),
-        (RETURN, call_rows, np.full(len(calls), FEEDERS), calls, returns),
-        (ROOM, full_rows, held_up, called, room),
+        (RETURN, call_rows, np.full(len(calls), FEEDERS), called, returns),
+        (ROOM, full_rows, held_up, since, room),
     )
     kind = np.concatenate([np.full(len(own), number, dtype=np.int64) for number, own, *_ in parts])
     row, chain, begin, finish = (

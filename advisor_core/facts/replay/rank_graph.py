@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
@@ -15,7 +16,7 @@ from advisor_core.facts.host.full_queues import full_queues, none_held
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
-from advisor_core.facts.replay.draining import as_waited
+from advisor_core.facts.replay.draining import waiting_since
 from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED, Edges, edges_of
 from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, as_called, nodes_of
 from advisor_core.facts.steps.backlog import backlog
@@ -55,7 +56,7 @@ class RankGraph:
         return np.isin(self.edges.kind, (HANDED, LAUNCHED)) & among[self.edges.target]
 
 
-@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, full_queues, backlog, HOST_EVENTS))
+@fact("rank_graph", needs=(work, launches, steps, PROFILE), wants=(host_activity, full_queues, backlog, HOST_EVENTS))
 def rank_graph(facts: Facts) -> RankGraph:
     """The tasks, launches and calls of the rank with what each waited for, as a graph that can be replayed."""
     device, launched, windows = facts[work], facts[launches], facts[steps]
@@ -63,11 +64,16 @@ def rank_graph(facts: Facts) -> RankGraph:
     starts = device["start_ns"].to_numpy()
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
-    syncs = as_waited(host.syncs, launched, facts[HOST_EVENTS]) if host is not None else empty()
+    syncs = host.syncs if host is not None else empty()
+    waiting = (
+        waiting_since(syncs, launched, facts[HOST_EVENTS], facts[PROFILE].vocabulary)
+        if host is not None
+        else syncs.starts
+    )
     held = facts[full_queues].frame if full_queues in facts else none_held()
     held = held[~np.isin(held["call_row"], syncs.ids)]
     launched = as_called(launched, held)
-    nodes = nodes_of(device, rows, launched, syncs, held, windows["start_ns"].to_numpy())
+    nodes = nodes_of(device, rows, launched, syncs, waiting, held, windows["start_ns"].to_numpy())
     edges = edges_of(nodes, device, rows, launched, held)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
     behind = np.zeros(len(nodes.kind), dtype=bool)

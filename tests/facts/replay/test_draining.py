@@ -8,10 +8,12 @@ import pytest
 
 from advisor_core.facts.host.launches import Launches
 from advisor_core.facts.intervals import Layer
-from advisor_core.facts.replay.draining import as_waited
+from advisor_core.facts.replay.draining import waiting_since
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 SKEW_NS = 7
 MAIN, QUEUE = 1, 2
+WORDS = Vocabulary("ascend", annotation=r"^ProfilerStep#")
 
 
 def launched(*tasks: tuple[int, int], queued: bool = True) -> Launches:
@@ -21,20 +23,27 @@ def launched(*tasks: tuple[int, int], queued: bool = True) -> Launches:
     return Launches(pd.DataFrame({"entered_ns": entered, "launch_ns": launch, "enqueue_row": row}), SKEW_NS)
 
 
-def events(*rows: tuple[str, int, int, int]) -> pd.DataFrame:
-    """``rows``: category, thread, start and end in device time."""
+def events(*rows: tuple[str, int, int, int], mark: bool = False) -> pd.DataFrame:
+    """``rows``: category, thread, start and end in device time. ``mark``: the first is that of a step."""
     category, thread, start, end = zip(*rows, strict=True)
+    name = ["ProfilerStep#3" if mark and not row else "what" for row in range(len(rows))]
     start_ns = np.array(start, dtype=np.int64)
     duration_ns = np.array(end, dtype=np.int64) - start_ns
     return pd.DataFrame(
-        {"category": category, "thread": thread, "start_ns": start_ns + SKEW_NS, "duration_ns": duration_ns}
+        {
+            "category": category,
+            "name": pd.Categorical(name),
+            "thread": thread,
+            "start_ns": start_ns + SKEW_NS,
+            "duration_ns": duration_ns,
+        }
     )
 
 
 def begins(launches: Launches, host: pd.DataFrame, start: int = 900) -> int:
     """When the call in the last of the rows of ``host`` waits from."""
     row = len(host) - 1
-    (found,) = as_waited(Layer(np.array([start]), np.array([1000]), np.array([row])), launches, host).starts
+    (found,) = waiting_since(Layer(np.array([start]), np.array([1000]), np.array([row])), launches, host, WORDS)
     return int(found)
 
 
@@ -73,3 +82,10 @@ def test_a_call_outside_of_operators_waits_from_where_it_begins() -> None:
 
 def test_an_earlier_task_that_is_launched_last_is_waited_for_too() -> None:
     assert begins(launched((100, 890), (300, 400)), events(ITEM, CALL)) == 510
+
+
+def test_a_mark_that_is_listed_among_the_operators_is_none() -> None:
+    """Older exports list the mark of a step as an operator: all calls of the step lie within it."""
+    launches = launched((100, 200), (300, 890))
+    assert begins(launches, events(("cpu_op", MAIN, 0, 2000), CALL, mark=True)) == 900
+    assert begins(launches, events(("cpu_op", MAIN, 0, 2000), ITEM, CALL, mark=True)) == 510
