@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from advisor_core.vocabulary.vocabulary import Vocabulary
 
 SKEW_NS = 7
 MAIN, QUEUE = 1, 2
-WORDS = Vocabulary("ascend", annotation=r"^ProfilerStep#")
+WORDS = Vocabulary("ascend", annotation=re.compile(r"^ProfilerStep#"))
 
 
 def launched(*tasks: tuple[int, int], queued: bool = True) -> Launches:
