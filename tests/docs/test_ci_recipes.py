@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
 from tests.conftest import ROOT
-from tests.docs.test_docs import blocks
+from tests.docs.test_docs import GUIDE
 
 RECIPES = ROOT / "examples" / "ci"
 
@@ -48,7 +48,7 @@ def project(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("project")
     (rank,) = sorted(advisor_sample.glob("*_ascend_pt"))[:1]
     shutil.copytree(rank, folder / "profile" / rank.name)
-    rule, cases, *_ = blocks()
+    rule, cases = GUIDE.rule, GUIDE.cases
     (folder / "rules" / "cases").mkdir(parents=True)
     (folder / "rules" / "rule.yaml").write_text(rule, encoding="utf-8")
     (folder / "rules" / "cases" / "rule.yaml").write_text(cases, encoding="utf-8")

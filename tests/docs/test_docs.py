@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,19 +18,34 @@ from tests.conftest import ROOT
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 
-def blocks() -> tuple[str, str, str, str]:
-    """The YAML of the guide: a rule, its cases, the advice of one, and a change of a built-in rule."""
-    whole, cases, advice, change = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))
-    return whole, cases, advice, change
+class Guide(NamedTuple):
+    """The YAML of the guide, in its order: a rule, its cases, the advice and the exceptions of one, and a change of a
+    built-in rule."""
+
+    rule: str
+    cases: str
+    advice: str
+    exceptions: str
+    change: str
+
+    @property
+    def with_advice(self) -> str:
+        start, end = self.rule.index("advice:\n"), self.rule.index("params:")
+        return self.rule[:start] + self.advice + self.rule[end:]
+
+    @property
+    def with_exceptions(self) -> str:
+        return f"{self.rule.rstrip()}\n{self.exceptions}"
 
 
-def with_advice() -> str:
-    whole, _, advice, _ = blocks()
-    start, end = whole.index("advice:\n"), whole.index("params:")
-    return whole[:start] + advice + whole[end:]
+GUIDE = Guide(*BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("document", [blocks()[0], with_advice(), blocks()[3]], ids=["rule", "advice", "change"])
+@pytest.mark.parametrize(
+    "document",
+    [GUIDE.rule, GUIDE.with_exceptions, GUIDE.with_advice, GUIDE.change],
+    ids=["rule", "exceptions", "advice", "change"],
+)
 def test_rule_documents_of_the_guide_load(document: str, tmp_path: Path) -> None:
     (tmp_path / "rule.yaml").write_text(document, encoding="utf-8")
     book = rule_book(load_host(), RunOptions(rulesets=(tmp_path,)))
@@ -38,7 +54,7 @@ def test_rule_documents_of_the_guide_load(document: str, tmp_path: Path) -> None
 
 
 def test_the_cases_of_the_guide_hold(tmp_path: Path) -> None:
-    (tmp_path / "rule.yaml").write_text("---\n".join(blocks()[:2]), encoding="utf-8")
+    (tmp_path / "rule.yaml").write_text(f"{GUIDE.rule}---\n{GUIDE.cases}", encoding="utf-8")
     report = check_cases(tmp_path)
     assert (report.problems, report.cases) == ((), 2)
 

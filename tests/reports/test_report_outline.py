@@ -20,21 +20,21 @@ UNITS = {"unit", "units", "counted", "Unit", "Counted"}
 
 
 def test_verdict_says_the_largest_part_first_and_adds_up(example: ModuleType) -> None:
-    """The first step of rank 0 of two that wait for rank 2, added up by hand from its entries; 53, 46 and 0 % lack
-    one, which goes to the largest remainder, that of computing (46.46 %)."""
+    """The first step of rank 0 of two that wait for rank 2, added up by hand from its entries; what 51, 48
+    and 0 % lack goes to the largest remainder, that of computing (48.57 %)."""
     result = example.two_of_four()
     step = result.ledger[0]
     parts = {root: sum(e.ns for e in step.entries if e.path.startswith(root)) for root in ("communication", "compute")}
     waits = next(entry.ns for entry in step.entries if entry.path == "communication/wait/rank 2")
     shares = {name: round(100 * ns / step.wall_ns) for name, ns in {**parts, "wait": waits}.items()}
-    assert (step.wall_ns, shares) == (116_701_601, {"communication": 53, "compute": 46, "wait": 48})
+    assert (step.wall_ns, shares) == (118_078_301, {"communication": 51, "compute": 49, "wait": 46})
     one = example.recomposed(result.model_copy(update={"ledger": [step], "findings": []}))
     assert verdict(Outline(one), Labels("en")) == (
-        "Of 116.7 ms, 53 % is communication not covered by computing (48 % waiting for rank 2), "
-        "47 % computing (32 % matmul), < 1 % idle."
+        "Of 118.1 ms, 51 % is communication not covered by computing (46 % waiting for rank 2), "
+        "49 % computing (32 % matmul), < 1 % idle."
     )
     assert verdict(Outline(one), Labels("zh")) == (
-        "116.7 ms 中，53 % 是未被计算掩盖的通信（其中 48 % 等待 rank 2），47 % 计算（其中 32 % 矩阵乘），< 1 % 空闲。"
+        "118.1 ms 中，51 % 是未被计算掩盖的通信（其中 46 % 等待 rank 2），49 % 计算（其中 32 % 矩阵乘），< 1 % 空闲。"
     )
     assert "mean of 2 ranks" in verdict(Outline(result), Labels("en"))
     assert "mean of 64 ranks and 2 steps" in verdict(Outline(example.many_ranks()), Labels("en"))
