@@ -112,7 +112,7 @@ def test_the_probe_notices_evidence_that_is_cut_off(probe: Callable[..., Any], s
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_first_screen_holds_verdict_bars_and_the_first_changes(probe: Callable[..., Any], lang: str) -> None:
     found = probe(report("training", lang), 1280)
-    assert found["planned"] <= 800 < found["fold"]
+    assert found["planned"] <= HEIGHT < found["fold"], "the first two changes are seen without scrolling"
     nothing = probe(report("nothing_found", lang), 1280)
     assert nothing["planned"] is None
 
