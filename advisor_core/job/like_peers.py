@@ -37,7 +37,7 @@ def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Fl
         nodes = [_in_order(model, part, kind) for model, part in zip(models, parts, strict=True)]
         where = [part[own] for part, own in zip(parts, nodes, strict=True)]
         own, *theirs = (_took(model, chosen) for model, chosen in zip(models, nodes, strict=True))
-        of_part, *of_peers = (np.bincount(part, took, count) for part, took in zip(where, (own, *theirs), strict=True))
+        of_part, *of_peers = (_sums(part, took, count) for part, took in zip(where, (own, *theirs), strict=True))
         usual = statistic(of_peers, axis=0)
         if usual.sum() >= of_part.sum():
             continue
@@ -47,7 +47,7 @@ def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Fl
         if alike.any():
             each = statistic([took[as_many[part]] for took, part in zip(theirs, where[1:], strict=True)], axis=0)
             # What is usual of each does not add up to what is usual of all.
-            each *= _ratio(usual, np.bincount(where[0][alike], each, count))[where[0][alike]]
+            each *= _ratio(usual, _sums(where[0][alike], each, count))[where[0][alike]]
             share[alike] = _ratio(each, own[alike])
         found[nodes[0]] = share
     return found
@@ -62,6 +62,10 @@ def _in_order(model: RankModel, part: Ints, kind: int) -> Ints:
 
 def _took(model: RankModel, chosen: Ints) -> Floats:
     return model.replay.recorded.graph.duration[chosen].astype(np.float64)
+
+
+def _sums(part: Ints, took: Floats, parts: int) -> Floats:
+    return np.bincount(part, took, parts).astype(np.float64)
 
 
 def _ratio(one: Floats, other: Floats) -> Floats:
