@@ -25,16 +25,17 @@ def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Fl
     """Of each node of a rank the share of its time that its peers take for it, where each of them has as many nodes of
     its kind in the same part of the work; else the share that they take for all of these together. 1 for collectives,
     and for a kind of which the peers take no less in all. ``at``: the median of the peers, the most that one takes or
-    the least, for each part of the work. ``None`` where the host of one of the ranks was not recorded: then what it
-    took is hidden in delays that nothing explains."""
+    the least, for each part of the work. ``None`` where none of them was recorded, or the host of one of the ranks was
+    not: then what it took is hidden in delays that nothing explains."""
     models = (late, *peers)
-    if not all((model.nodes.kind == FEED).any() for model in models):
+    if not peers or not all((model.nodes.kind == FEED).any() for model in models):
         return None
-    parts, statistic = parts_of(models), _OF_PEERS[at]
+    places, statistic = [handed_over(model) for model in models], _OF_PEERS[at]
+    parts = parts_of(models, places)
     count = 1 + max(int(part.max(initial=0)) for part in parts)
     found = np.ones(len(late.nodes.kind))
     for kind in (TASK, FEED, CALL, LAUNCH, RETURN, ROOM):
-        nodes = [_in_order(model, part, kind) for model, part in zip(models, parts, strict=True)]
+        nodes = [_in_order(*of_rank, kind) for of_rank in zip(models, parts, places, strict=True)]
         where = [part[own] for part, own in zip(parts, nodes, strict=True)]
         own, *theirs = (_took(model, chosen) for model, chosen in zip(models, nodes, strict=True))
         of_part, *of_peers = (_sums(part, took, count) for part, took in zip(where, (own, *theirs), strict=True))
@@ -53,11 +54,11 @@ def share_of_peers(late: RankModel, peers: Sequence[RankModel], at: Bound) -> Fl
     return found
 
 
-def _in_order(model: RankModel, part: Ints, kind: int) -> Ints:
+def _in_order(model: RankModel, part: Ints, place: Ints, kind: int) -> Ints:
     """The nodes of a kind by part of the work, and there in the order in which the host handed them over; of tasks
     those that compute."""
     chosen = np.flatnonzero(model.kernels if kind == TASK else model.nodes.kind == kind)
-    return chosen[np.lexsort((model.nodes.end_ns[chosen], handed_over(model)[chosen], part[chosen]))]
+    return chosen[np.lexsort((model.nodes.end_ns[chosen], place[chosen], part[chosen]))]
 
 
 def _took(model: RankModel, chosen: Ints) -> Floats:

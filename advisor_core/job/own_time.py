@@ -52,6 +52,8 @@ class OwnTime:
         self._finer = cache(lambda pipelines: FinerPipelines(job, pipelines))
         self._shares: Callable[[AsPeers | EvenWork], np.ndarray] = cache(self._compared)
         """Of each row of ``calls``, for a cure that compares all ranks once for each of them."""
+        self._like_peers: Callable[[AsPeers], Floats | None] = cache(self._share_of_peers)
+        """Of each node of the rank of a cure: replays ask for it again and again."""
 
     def with_cure(self, number: int, graph: Graph, cure: JobCure) -> Graph:
         """The graph of the rank with this number in the job, as changed so far, with the cure."""
@@ -62,20 +64,19 @@ class OwnTime:
             return scaled(graph, _of_operators(model, cure))
         if isinstance(cure, MoreMicroBatches):
             return self._finer(cure.pipelines).with_cure(number, graph, cure)
+        if isinstance(cure, AsPeers) and model.rank != cure.rank:
+            return graph
         share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
             return scaled(graph, np.where(model.kernels, share, 1.0))
         share = np.where(model.replay.recorded.talks, 1.0, share)
-        like_peers = self._like_peers(number, cure)
+        like_peers = self._like_peers(cure)
         return _scaled_with_waits(graph, share, share if like_peers is None else like_peers)
 
-    def _like_peers(self, number: int, cure: AsPeers) -> np.ndarray | None:
-        """The share of its time that each node of a rank takes where it is as quick as its peers, `share_of_peers`."""
-        late = self.job.models[number]
-        peers = [model for model in self.job.models if model.rank in cure.peers]
-        if late.rank != cure.rank:
-            return np.ones(len(late.nodes.kind))
-        return share_of_peers(late, peers, cure.at)
+    def _share_of_peers(self, cure: AsPeers) -> Floats | None:
+        """As `share_of_peers`, of the rank of a cure, which was recorded."""
+        models = {model.rank: model for model in self.job.models}
+        return share_of_peers(models[cure.rank], [models[rank] for rank in cure.peers if rank in models], cure.at)
 
     def _compared(self, cure: AsPeers | EvenWork) -> np.ndarray:
         return self._evened(cure) if isinstance(cure, EvenWork) else self._as_peers(cure)

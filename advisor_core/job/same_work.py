@@ -15,7 +15,6 @@ import numpy.typing as npt
 from advisor_core.facts.communication.state import POINT_TO_POINT
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import FEED, FEEDERS, LAUNCH, TASK
-from advisor_core.job.contention import Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.graph import Graph
@@ -52,12 +51,15 @@ def _sends(model: RankModel) -> bool:
 def evened(models: Sequence[RankModel]) -> list[Graph]:
     """The graphs of ranks that do the same work, in each part of which each takes the mean of them. What kernels take
     in a part is scaled, and what the host takes; collectives stay, and so do delays that nothing explains."""
-    parts = parts_of(models)
+    parts = parts_of(models, [handed_over(model) for model in models])
     graphs = [model.replay.recorded.graph for model in models]
     for of_kind in (_kernels, _hosts):
         chosen = [of_kind(model) for model in models]
         count = 1 + max(int(part.max(initial=0)) for part in parts)
-        sums = [_sums(model, part, own, count) for model, part, own in zip(models, parts, chosen, strict=True)]
+        sums = [
+            np.bincount(part[own], graph.duration[own], count)
+            for part, own, graph in zip(parts, chosen, graphs, strict=True)
+        ]
         mean = np.mean(sums, axis=0)
         shares = [np.where(took > 0, mean / np.maximum(took, 1), 1.0) for took in sums]
         graphs = [
@@ -67,15 +69,10 @@ def evened(models: Sequence[RankModel]) -> list[Graph]:
     return graphs
 
 
-def _sums(model: RankModel, part: Ints, chosen: npt.NDArray[np.bool_], count: int) -> Floats:
-    """What the chosen nodes of a rank take in each part, ns."""
-    return np.bincount(part[chosen], model.replay.recorded.graph.duration[chosen], count).astype(np.float64)
-
-
-def parts_of(models: Sequence[RankModel]) -> list[Ints]:
+def parts_of(models: Sequence[RankModel], places: Sequence[Ints]) -> list[Ints]:
     """Of each node of each rank the number of the part of the work that it belongs to: what is handed over up to a
-    collective, from the one before it on. All is one part where the ranks did not call as many."""
-    places = [handed_over(model) for model in models]
+    collective, from the one before it on. All is one part where the ranks did not call as many. ``places``:
+    `handed_over` of each."""
     borders = [np.sort(place[model.replay.recorded.talks]) for place, model in zip(places, models, strict=True)]
     if len({len(border) for border in borders}) > 1 or any((border < 0).any() for border in borders):
         borders = [border[:0] for border in borders]

@@ -195,7 +195,7 @@ def _stake(node: _Node) -> tuple[int | None, int]:
 
 
 def _actor(node: _Node) -> _Node:
-    """Whose advice to follow first: the largest cause of the cause, or the finding itself where it holds more than each
-    of its causes."""
+    """The finding whose advice to follow first: the largest cause of the cause, or the finding itself where it holds
+    more than each of its causes."""
     largest = max(node.causes, key=lambda cause: _stake(cause)[1], default=None)
     return _actor(largest) if largest and _stake(largest)[1] >= node.finding.impact.ns_per_step else node

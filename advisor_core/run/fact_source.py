@@ -1,4 +1,4 @@
-"""Where measurements take facts from: a rank, or all ranks of the job."""
+"""The source of facts for measurements: a rank, or all ranks of the job."""
 
 from __future__ import annotations
 

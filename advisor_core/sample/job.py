@@ -56,8 +56,8 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a simulated job starts and ends, and when all devices have done what each step in turn handed over: ns since
-    the epoch."""
+    """Start and end of a simulated job, and the moments at which all devices have done what each step in turn handed
+    over: ns since the epoch."""
 
     start: int
     steps: tuple[int, ...]
@@ -84,7 +84,7 @@ def times(scenario: Scenario, draws: Iterable[Draws]) -> Iterator[Times]:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What a rank does, and the memory that it holds before."""
+    """The instructions of a rank, and the memory that it holds before."""
 
     instructions: list[Instruction]
     resident_bytes: int

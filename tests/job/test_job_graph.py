@@ -205,6 +205,12 @@ def test_what_makes_a_rank_late_goes_where_it_was() -> None:
     assert now == [0, 50_000, 50_000, 50_000, 50_000]
 
 
+def test_a_rank_whose_peers_were_not_recorded_takes_as_long_as_it_does() -> None:
+    job = hosts_of(50, 200)
+    replayed = JobReplay(job, {"late": Cures(of_job=(AsPeers(1, (7,)),))})
+    assert replayed.step_ns(["late"]) == replayed.step_ns()
+
+
 def test_calls_that_are_put_together_are_moved_by_the_last_of_them() -> None:
     """Three transfers of 20 us that become one of 30: it takes 10 us more than the last did, on every rank, though rank
     0 had waited within its own for rank 1."""

@@ -162,7 +162,7 @@ class Shortening(Cure):
 Change = HostChange | Merging | Shortening | Overlapping | Capturing
 
 _ORDER = (Merging, Shortening, Overlapping, Capturing)
-"""What can be hidden behind computing depends on what that takes then, and what is left to launch is captured."""
+"""The order of kinds: computing that was changed hides less, and only kernels that are still launched are captured."""
 
 
 def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:

@@ -64,7 +64,7 @@ class Overlapping(Cure):
         return graph.changed(duration=duration)
 
     def _made(self, recorded: RankGraph, graph: Graph, kind: int) -> Floats:
-        """What the nodes of this kind of the kernels that make the data take, of each series, ns."""
+        """Of each series, the time of the nodes of a kind that belong to the kernels that make its data, ns."""
         found = recorded.nodes.at(kind, self.made)
         known = found >= 0
         took = np.bincount(self.made_chain[known], graph.duration[found[known]], len(self.ready_ns))
@@ -72,7 +72,8 @@ class Overlapping(Cure):
 
 
 def _from_the_first(parts: Floats, chain: Ints, amount: Floats) -> Floats:
-    """What of each part is taken if ``amount`` is taken of each chain, from its first part on. ``chain``: ascending."""
+    """The amount that is taken of each part, if ``amount`` is taken of each chain from its first part on. ``chain``: of
+    each part, ascending."""
     if not len(parts):
         return parts
     until = np.cumsum(parts)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 Gradient = TypeVar("Gradient")
-"""What stands for a gradient: its name, or itself."""
+"""A gradient, or its name."""
 
 
 class Filling(Generic[Gradient]):
@@ -28,7 +28,7 @@ class Filling(Generic[Gradient]):
         return [tuple(self._open.pop(kind))]
 
     def close(self) -> list[tuple[Gradient, ...]]:
-        """What is in the buffers that have not been full."""
+        """The content of the buffers that have not been full."""
         rest = [tuple(gradients) for gradients in self._open.values()]
         self._open.clear()
         self._filled.clear()

@@ -120,7 +120,7 @@ class RankContext:
         return vary
 
     def behind(self, chain: Chain) -> int:
-        """How far the clock is behind a chain: a process that waits so long goes on in the order of time."""
+        """The time by which the clock is behind a chain, ns: a process that waits for it goes on in order."""
         return chain.at - self.simulator.now
 
     def garbage_is_due(self) -> bool:

@@ -30,7 +30,7 @@ Process = Generator["int | Signal", None, None]
 
 
 class Chain:
-    """What does one thing after the other, a thread or a stream: ``at`` is how far it has come, nanoseconds.
+    """A thread or a stream, which does one thing after the other: ``at`` is how far it has come, nanoseconds.
 
     A chain may be ahead of the simulator's clock, as long as nobody else can change what it does until then: what is
     handed from one chain to another carries its time, so that the other one goes on at the later of the two.

@@ -24,7 +24,7 @@ class Draws:
         self._sign = -1.0 if mirrored else 1.0
 
     def standard_normal(self, what: str) -> Iterator[float]:
-        """What ``Random(f"{key}/{what}").gauss(0, 1)`` would give, again and again: the pairs of Box and Muller from
+        """Numbers as of ``Random(f"{key}/{what}").gauss(0, 1)``, again and again: the pairs of Box and Muller from
         the same uniform numbers, up to the last digit of the functions."""
         return chain.from_iterable((block * self._sign).tolist() for block in _blocks(Random(f"{self.key}/{what}")))
 

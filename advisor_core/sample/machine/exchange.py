@@ -82,7 +82,7 @@ class ExchangePlan:
         return tasks
 
     def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
-        """When the last of these tasks ends."""
+        """The end of the last of these tasks."""
         return max(task.end for task in self.tasks(rank, arrivals))
 
 

@@ -21,7 +21,7 @@ class Plan(Protocol):
         """The tasks of one member; ``arrivals``: when each of them arrived. Ranks are places in the group."""
 
     def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
-        """When the last of these tasks ends."""
+        """The end of the last of these tasks."""
 
 
 class Rendezvous:

@@ -108,7 +108,7 @@ class AllReducePlan:
         return tasks
 
     def end(self, rank: int, arrivals: Mapping[int, int]) -> int:
-        """When the last of these tasks ends."""
+        """The end of the last of these tasks."""
         copied = arrivals[rank] + FLAG_NS + TASK_GAP_NS + self.local_ns
         return max(self._gathered(len(arrivals), max(arrivals.values())) + FLAG_NS, copied)
 

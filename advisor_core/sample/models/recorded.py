@@ -54,7 +54,7 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
 
 Ready = Callable[[Tensor], Iterable[Instruction]]
-"""What is done with the gradient of a weight that is finished."""
+"""The instructions for a gradient of a weight that is finished."""
 
 READ: Final = "ReadBack"
 """The mark of a record where the host waits for the device and reads a number: no kernel."""
@@ -139,7 +139,7 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
 
 
 def _gradients(operators: Iterable[Operator], memory: list[int], kept: frozenset[int]) -> dict[int, tuple[int, ...]]:
-    """What the backward pass writes and the optimizer reads, by the operator that writes it last."""
+    """The memory that the backward pass writes and the optimizer reads, by the operator that writes it last."""
     finished: dict[int, int] = {}
     read: set[int] = set()
     for operator in operators:
