@@ -67,11 +67,12 @@ def once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="session")
 def shared_sample(once: Once) -> Callable[..., Path]:
     """``shared_sample(scenario, **options)``: the folder of a sample, with the options of `write_sample`; no test
-    writes to it."""
-    from advisor_core.sample import write_sample
+    writes to it. ``scenario``: a name of the catalogue, or one of `tests.sample.small`."""
+    from advisor_core.sample import Scenario, write_sample
 
-    def get(scenario: str = "transformer-training", **options: Any) -> Path:
-        name = "-".join([scenario, *(f"{key}={value}" for key, value in sorted(options.items()))])
+    def get(scenario: str | Scenario = "transformer-training", **options: Any) -> Path:
+        named = f"{scenario.name}-small" if isinstance(scenario, Scenario) else scenario
+        name = "-".join([named, *(f"{key}={value}" for key, value in sorted(options.items()))])
         return once(name, lambda folder: write_sample(folder, scenario=scenario, **options))
 
     return get

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.sample.conftest import LONG
 from tests.sample.database import DbExport, Record
 from tests.sample.export import Event, Export, ns
+from tests.sample.small import small
 
 NO_CONTEXT = 4294967295
 HALF_LAST_DIGIT = 0.0006
@@ -77,7 +79,8 @@ def pairs(
     sample: Callable[..., list[Export]],
     db_sample: Callable[..., list[DbExport]],
 ) -> list[Pair]:
-    scenario, options = request.param
+    name, options = request.param
+    scenario = small(name) if name in LONG else name
     ranks = zip(sample(scenario, **options), db_sample(scenario, **options), strict=True)
     return [Pair(text, db) for text, db in ranks]
 

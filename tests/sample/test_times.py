@@ -12,32 +12,24 @@ from statistics import fmean, stdev
 import pytest
 
 from advisor_core.sample.job import simulate, times
-from advisor_core.sample.loops.training import Training
 from advisor_core.sample.machine.draws import Draws
 from advisor_core.sample.machine.exchange import ExchangePlan
 from advisor_core.sample.machine.links import HCCS, AllReducePlan
 from advisor_core.sample.machine.physics import Physics
 from advisor_core.sample.scenarios import SCENARIOS, Scenario
+from tests.sample.small import small
 
 SHAKEN = Physics(contention=(0.1, 0.4), wake_up_ns=50_000, kernel_jitter=0.03, host_jitter=0.3)
 
 
-def _small(name: str) -> Scenario:
-    """A scenario of the catalogue with few steps and micro-batches."""
-    scenario = SCENARIOS[name]
-    loop = scenario.job.training
-    loop = replace(loop, steps=2, micro_batches=min(loop.micro_batches, 8)) if isinstance(loop, Training) else loop
-    return replace(scenario, job=replace(scenario.job, training=loop))
-
-
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_a_job_takes_as_long_without_a_record(name: str) -> None:
-    _same_times(_small(name))
+    _same_times(small(name))
 
 
 @pytest.mark.parametrize("name", ["healthy-compact", "healthy-moe", "healthy-pipeline", "healthy-rl", "healthy-decode"])
 def test_so_it_does_where_kernels_and_transfers_slow_each_other(name: str) -> None:
-    scenario = _small(name)
+    scenario = small(name)
     _same_times(replace(scenario, job=replace(scenario.job, physics=SHAKEN)))
 
 
