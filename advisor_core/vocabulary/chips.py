@@ -19,6 +19,7 @@ class ChipModel(Model):
     ``compute_capability`` and ``memory_gib``: as recorded for a GPU; 0 where the number is not told.
     ``flops``: operations (multiplications and additions) of the matrix unit of a core per cycle, by dtype of the
     operands; ``HF32`` is FP32 that may be shortened. A dtype that is not listed has no known peak.
+    ``reached``: the part of this peak that large products reached at the most, as measured, by dtype.
     ``vector_flops``: of the vector unit of a core. ``hbm_gbs``: GB/s of the device memory, read and written; 0 unknown.
     ``l2_mib``: size of the last cache before it; ``l2_read`` and ``l2_write``: bytes per cycle and core between them,
     0 unknown. ``links``: GB/s of a link in one direction, by transport.
@@ -32,6 +33,7 @@ class ChipModel(Model):
     compute_capability: float = 0.0
     memory_gib: float = Field(default=0.0, ge=0)
     flops: Mapping[str, float] = Field(default_factory=dict)
+    reached: Mapping[str, float] = Field(default_factory=dict)
     vector_flops: Mapping[str, float] = Field(default_factory=dict)
     hbm_gbs: float = Field(default=0.0, ge=0)
     l2_mib: float = Field(default=0.0, ge=0)

@@ -1,6 +1,8 @@
-"""PB011: how much of the peak matrix products reach."""
+"""PB011, GPB003: how much of the peak matrix products reach."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     Facts,
     NotApplicable,
-    chip,
+    Shortening,
     launches,
     peaks,
     pipes,
@@ -28,8 +30,8 @@ BLOCK_N = 128
 
 @advisor(
     "pipeline_bound.products",
-    needs=(step_kernels, matrix_products, chip, peaks, pipes),
-    wants=(launches, HOST_EVENTS, layers),
+    needs=(step_kernels, matrix_products, peaks),
+    wants=(pipes, launches, HOST_EVENTS, layers),
     about=(
         OPERATOR_TYPE,
         Column("left_shape", "text", "", "shape of the left operand", zh="左矩阵 shape"),
@@ -52,6 +54,20 @@ BLOCK_N = 128
             zh="峰值 TFLOPS",
         ),
         Column("efficiency", "float", "ratio", "of the peak", zh="效率"),
+        Column(
+            "reachable",
+            "float",
+            "ratio",
+            "of the peak, what large products of this dtype reached at the most on chips of this model, where measured",
+            zh="可达到的效率",
+        ),
+        Column(
+            "ridge",
+            "float",
+            "ratio",
+            "time for its operations at the peak over time for its bytes at the bandwidth of the memory",
+            zh="计算与访存时间之比",
+        ),
         Column("reuse", "float", "count", "multiply-adds per element of both operands and the result", zh="复用"),
         Column("mte2", "float", "ratio", "how much of the duration the cube cores load", zh="mte2"),
         Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
@@ -70,22 +86,27 @@ BLOCK_N = 128
 def product_efficiency(facts: Facts, params: Params) -> Observations:
     """Matrix products: how much of the peak of the cube cores they reach."""
     own = facts[step_kernels]
-    device, most = facts[chip], facts[peaks]
+    most = facts[peaks]
     table: pd.DataFrame = facts[matrix_products].copy()
     if table.empty:
         raise NotApplicable(message("pipeline_bound.no_products"))
     frame = own.frame
-    loads = facts[pipes]["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
+    loaded = facts[pipes]["aic_mte2"].to_numpy() if pipes in facts else np.full(int(frame["row"].max()) + 1, np.nan)
+    loads = loaded[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
     sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
     per_signature = sums.groupby("signature").sum(min_count=1)
     table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
     table["peak_tflops"] = [np.nan if dtype == "FLOAT" else most.of(dtype) / 1e12 for dtype in table["dtype"]]
     table["efficiency"] = table["tflops"] / table["peak_tflops"]
+    table["reachable"] = [most.reached.get(dtype) or np.nan for dtype in table["dtype"]]
     table["fp32"] = table["dtype"] == "FLOAT"
     m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))
-    table["reuse"] = m * n * k / (m * k + k * n + m * n)
-    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / device.cube_cores, 1.0)
+    elements = m * k + k * n + m * n
+    table["reuse"] = m * n * k / elements
+    moving = elements * table["batch"] * table["element_bytes"].where(table["element_bytes"] > 0) / most.hbm
+    table["ridge"] = table["flops"] / (table["peak_tflops"] * 1e12) / moving
+    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / most.cores, 1.0)
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
     table = table.assign(**own.shares(table["total_ns"]))
 
@@ -101,6 +122,12 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
             *origin(facts, rows),
         ]
 
-    return Observations(
-        table, evidence, cure=lambda row: own.shorter(frame[frame["signature"] == table["signature"][row]])
-    )
+    def cure(row: int) -> Shortening:
+        """At the least it becomes as efficient as the slowest product of the recording that is better."""
+        change = own.shorter(frame[frame["signature"] == table["signature"][row]])
+        efficiency = table["efficiency"].to_numpy()
+        better = efficiency[efficiency > efficiency[row]]
+        share = 1 - efficiency[row] / better.min() if len(better) else 0.0
+        return replace(change, least=replace(change, by_ns=round(share * table["total_ns"][row])))
+
+    return Observations(table, evidence, cure=cure)

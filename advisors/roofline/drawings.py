@@ -65,9 +65,19 @@ def bounds(facts: Facts) -> list[View]:
 
 
 def _peaks(chip: Peaks, used: set[str], rank: int) -> View:
-    """The peaks for the types of operands that the kernels have; FP32 may be shortened to HF32."""
+    """The peaks for the types of operands that the kernels have, and what was reached of them where that was measured;
+    FP32 may be shortened to HF32."""
     used = used | ({"HF32"} if "FLOAT" in used else set())
     rows = [BarRow(label=dtype, value=_number(flops / 1e12, 1)) for dtype, flops in chip.flops.items() if dtype in used]
+    reached = message("roofline.reached")
+    rows += [
+        BarRow(
+            label=Text(en=f"{dtype}, {reached.en}", zh=f"{dtype}，{reached.zh}"),
+            value=_number(chip.of(dtype) * share / 1e12, 1),
+        )
+        for dtype, share in chip.reached.items()
+        if dtype in used and share
+    ]
     vector = message("roofline.vector")
     rows += [
         BarRow(label=Text(en=f"{vector.en}, {dtype}", zh=f"{vector.zh}，{dtype}"), value=_number(flops / 1e12, 1))

@@ -96,6 +96,13 @@ def test_products_of_a_prefill_on_a_gpu_of_amd(profiles: Path, result: Callable[
     seen = observed(result(name), "GPB001")
     assert (seen["operator"], seen["kernels"]) == ("aten::mm", len(found))
     assert seen["total_ns"] == pytest.approx(total_ns(found), rel=1e-6)
+    widest = sorted(found)[-36:]  # of gate and up, one in each layer
+    seen = observed(result(name), "GPB003")
+    assert (seen["m"], seen["n"], seen["k"], seen["kernels"]) == (15360, 24576, 4096, 36)
+    assert seen["total_ns"] == pytest.approx(total_ns(widest), rel=1e-6)
+    flops = 36 * 2 * 15360 * 24576 * 4096
+    assert seen["tflops"] == pytest.approx(flops / total_ns(widest) / 1e3, rel=1e-6)
+    assert seen["efficiency"] == pytest.approx(flops / total_ns(widest) / 1e3 / (304 * 2048 * 2100e6 / 1e12), rel=1e-6)
 
 
 def test_format_conversions_and_sgd_of_alexnet(profiles: Path, result: Callable[[str], RunResult]) -> None:

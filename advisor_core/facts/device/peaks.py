@@ -36,7 +36,8 @@ GIB = 1 << 30
 class Peaks:
     """``models``: the models that fit, by name; none where only the generation of the chip is known. ``cores``,
     ``vector_cores``, ``mhz``: as measured or recorded, else as the model has them. ``flops``: FLOP/s of the matrix unit
-    by dtype; ``vector_flops``: of the vector unit.
+    by dtype; ``vector_flops``: of the vector unit. ``reached``: the part of ``flops`` that large products reached at the
+    most on chips of this model, by dtype.
     ``hbm``: B/s of the device memory; ``l2_bytes``, ``l2_read`` and ``l2_write`` (B/s): of the last cache; NaN unknown.
     ``links``: B/s of a link in one direction. ``basis``: how cores and clock are known: ``info.json``, ``cycle
     counters``, ``largest launches`` or ``device``, as recorded with the nominal clock. ``hbm_inferred``: the models
@@ -55,6 +56,7 @@ class Peaks:
     l2_write: float = float("nan")
     links: Mapping[str, float] = field(default_factory=dict)
     hbm_inferred: bool = False
+    reached: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, dtype: str) -> float:
         """FLOP/s of the matrix unit on operands of this type; NaN unknown."""
@@ -106,6 +108,7 @@ def peaks(facts: Facts) -> Peaks:
         l2_write=_agreed([model.l2_write for model in fitting]) * per_core,
         links={name: value * 1e9 for name, value in fitting[0].links.items()},
         hbm_inferred=len({model.hbm_gbs for model in fitting if model.hbm_gbs}) > 1,
+        reached={name: min(model.reached.get(name, 0.0) for model in fitting) for name in fitting[0].reached},
     )
 
 
