@@ -36,8 +36,8 @@ GIB = 1 << 30
 class Peaks:
     """``models``: the models that fit, by name; none where only the generation of the chip is known. ``cores``,
     ``vector_cores``, ``mhz``: as measured or recorded, else as the model has them. ``flops``: FLOP/s of the matrix unit
-    by dtype; ``vector_flops``: of the vector unit. ``reached``: the part of ``flops`` that large products reached at the
-    most on chips of this model, by dtype.
+    by dtype; ``vector_flops``: of the vector unit. ``reached``: the part of ``flops`` that the best of many large
+    products reached on chips of this model, by dtype.
     ``hbm``: B/s of the device memory; ``l2_bytes``, ``l2_read`` and ``l2_write`` (B/s): of the last cache; NaN unknown.
     ``links``: B/s of a link in one direction. ``basis``: how cores and clock are known: ``info.json``, ``cycle
     counters``, ``largest launches`` or ``device``, as recorded with the nominal clock. ``hbm_inferred``: the models
