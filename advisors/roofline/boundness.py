@@ -84,9 +84,9 @@ def bound_of(part: Part, waiting: Waiting = NOT_WAITING) -> Bound:
 
 
 def grade_of(part: Part) -> Grade:
-    """How near the kernels of a part come to their bounds together."""
+    """How near the kernels of a part come to their bounds together; unknown where most of their time has no bound."""
     reached = part.reached
-    if not reached >= 0:
+    if not reached >= 0 or part.known_ns < part.kernel_ns / 2:
         return Grade.UNKNOWN
     good = GOOD_COMPUTING if part.by_computing_ns > part.by_memory_ns else GOOD_MEMORY
     return Grade.GOOD if reached > good else Grade.POOR if reached < POOR else Grade.FAIR

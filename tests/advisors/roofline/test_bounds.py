@@ -121,6 +121,8 @@ def test_kernels_without_a_bound_leave_the_class_open() -> None:
     ]
     assert grade_of(part(1e6, 0, 1e6, 1e6, 8e5)) == Grade.FAIR, "of the memory 250 of 300 are good"
     assert grade_of(part(0, 0, 0, 0, 0)) == Grade.UNKNOWN
+    few_known = Part(1e6, 1e6, 1.2e5, 5e4, 5e4, 5e4, 5e4, 0.0, 0.0, 1.6e12)
+    assert grade_of(few_known) == Grade.UNKNOWN, "the others may be at their bounds"
 
 
 def test_sums_of_parts_are_those_of_the_step() -> None:
