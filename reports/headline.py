@@ -108,7 +108,7 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
         Ran("ran.ranks", _ranks(result, labels)),
         Ran("ran.steps", _steps(result, labels)),
         Ran("ran.phase", labels(phase) if phase in labels else result.profile.kind),
-        Ran("ran.chip", _chip(result) or missing),
+        Ran("ran.chip", _chip(result, labels) or missing),
     ]
     if result.profile.role is not None:
         facts.insert(1, Ran("ran.role", result.profile.role))
@@ -163,8 +163,10 @@ def _steps(result: RunResult, labels: Labels) -> str:
     return labels("ran.steps_many", count=len(numbered), first=min(numbered), last=max(numbered))
 
 
-def _chip(result: RunResult) -> str:
+def _chip(result: RunResult, labels: Labels) -> str:
     chip = result.environment.chip
+    if isinstance(fitting := chip.get("fitting_models"), str):
+        return labels("ran.chip_fits", models=fitting)
     cores, clock = chip.get("cube_cores"), chip.get("mhz")
     if isinstance(cores, int) and isinstance(clock, int | float):
         return f"{cores} cube / {chip.get('vector_cores')} vector, {clock:.0f} MHz"

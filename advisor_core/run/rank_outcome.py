@@ -18,6 +18,7 @@ from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import chip
+from advisor_core.facts.device.peaks import peaks
 from advisor_core.facts.device.work import operator_types, work
 from advisor_core.facts.doubt.cross_check import doubts
 from advisor_core.facts.host.activity import host_activity
@@ -184,10 +185,12 @@ def context_of(store: FactStore) -> dict[str, Scalar]:
 
 
 def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
-    """The chip as derived, else as recorded."""
+    """The chip as derived, else as recorded; of one without a recorded name the models that fit it (`fitting_models`)."""
     found = store.get(chip)
     if found is None:
-        return dict(profile.chip)
+        rates = store.get(peaks)
+        fitting = " / ".join(rates.models) if rates is not None and "name" not in profile.chip else ""
+        return {**profile.chip, **({"fitting_models": fitting} if fitting else {})}
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 
