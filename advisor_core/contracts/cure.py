@@ -67,9 +67,9 @@ class EvenWork(_Compared):
 @dataclass(frozen=True)
 class MoreMicroBatches(_Compared):
     """Pipelines whose steps have ``times`` as many micro-batches, each as many times smaller: the same samples.
-    ``pipelines``: the ranks of each in the order of stages. What a smaller micro-batch costs is modelled: usually each
-    piece of a kernel takes as long to start as the shortest kernels take; at most that costs nothing, at the least all
-    kernels become slower by what was published."""
+    ``pipelines``: the ranks of each in the order of stages. What a smaller micro-batch costs is modelled: usually
+    kernels become slower by what was published, and each piece by as much as the shortest kernels take where that is
+    more; at most it costs nothing, at the least twice as much as was published."""
 
     pipelines: tuple[tuple[int, ...], ...]
     times: int = 2
