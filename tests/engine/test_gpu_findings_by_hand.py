@@ -169,6 +169,24 @@ def test_the_data_loader_is_waited_for(result: Result, raw: Raw) -> None:
     assert not [one for one in result(LOADED).findings if one.rule == "GHD006"]
 
 
+def test_copies_of_the_batch_leave_the_gpu_idle(result: Result, raw: Raw) -> None:
+    """From memory that is not pinned: the host stays in the call as long as the copy takes."""
+    recording, seen = raw(LOADING), observed(result(LOADING), "GHD009")
+    calls = [call for call in recording.calls("cudaMemcpyAsync") if recording.begin <= call.start < recording.end]
+    idle = sum(within(recording.gaps, call.start, call.end) for call in calls)
+    copied = [
+        event.ns
+        for event in recording.events
+        if event.name.startswith("Memcpy HtoD") and recording.begin <= event.start < recording.end
+    ]
+    assert (seen["calls"] * 6, seen["idle_ns"] * 6, seen["copy_ns"] * 6, seen["covered_ns"]) == (
+        pytest.approx(len(calls)),
+        pytest.approx(idle),
+        pytest.approx(sum(copied)),
+        0,
+    )
+
+
 def test_the_update_of_the_parameters_waits_for_the_host(result: Result, raw: Raw) -> None:
     recording, seen = raw(COLLECTIVES), observed(result(COLLECTIVES), "GNS003")
     marks = [one for one in recording.events if one.name.startswith("Optimizer.step")]
