@@ -189,3 +189,38 @@ def test_updates_and_convolutions_of_resnet(profiles: Path, result: Callable[[st
         assert convolutions["total_ns"] == pytest.approx(convolved, rel=0.01)
         assert fp32["fp32_ns"] == pytest.approx(convolved + products, rel=0.01)
     assert any(near), "of one of the two ranks"
+
+
+def test_collectives_in_the_layers_of_gpt3(profiles: Path, result: Callable[[str], RunResult]) -> None:
+    """Two layers reduce twice each, between their products; no kernel runs beside the waiting."""
+    name = "ascend/gpt3-kernel-details-only_ascend_pt"
+    (path,) = (profiles / name).rglob("kernel_details.csv")
+    with path.open() as file:
+        listed = [
+            (row["Name"], round(float(row["Start Time(us)"]) * 1e3), float(row["Duration(us)"]) * 1e3)
+            for row in csv.DictReader(file)
+        ]
+    collectives = [one for one in listed if one[0].startswith("hcom_allReduce__445_") and one[0][-1] in "3456"]
+    computing = sorted((start, start + ns) for name, start, ns in listed if not name.startswith("hcom_"))
+    uncovered = 0.0
+    for _, start, ns in collectives:
+        at = start  # neighbours do not overlap, so that what is left of each goes on behind the one before
+        for begin, end in computing:
+            if end > at and begin < start + ns:
+                uncovered += max(0.0, begin - at)
+                at = max(at, end)
+        uncovered += max(0.0, start + ns - at)
+    seen = observed(result(name), "CO022")
+    assert (seen["calls"], seen["layers"]) == (len(collectives), 2) == (4, 2)
+    assert seen["uncovered_ns"] == pytest.approx(uncovered, rel=1e-4)
+
+
+def test_operators_that_take_longer_on_the_host(profiles: Path, result: Callable[[str], RunResult]) -> None:
+    name = "ascend/alexnet-ddp-text-level1"
+    seen = observed(result(name), "HD003")
+    with (profiles / name / "rank1_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "operator_details.csv").open() as file:
+        calls = [row for row in csv.DictReader(file) if row["Name"] == seen["operator"]]
+    for column, found in (("Host", seen["operator_host_ns"]), ("Device", seen["operator_device_ns"])):
+        total = total_ns([float(row[f"{column} Total Duration(us)"]) for row in calls])
+        assert found == pytest.approx(total / len(calls), rel=1e-6)
+    assert (seen["operator"], seen["operator_calls"]) == ("aten::conv2d", len(calls))
