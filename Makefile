@@ -30,9 +30,10 @@ test: $(VENV)/installed
 	CHROMIUM="$$(.ci/chromium.sh)" AXE="$$(.ci/axe.sh build/axe)" PERFETTO="$$(.ci/perfetto.sh build/perfetto)" \
 	SARIF_SCHEMA="$$(.ci/sarif_schema.sh build/sarif)" $(BIN)/python -m pytest -q -n auto --dist loadfile
 
-# Property tests with many random examples, of which `make test` takes the same few each time, and many damages to real
-# recordings.
+# Property tests with many random examples, of which `make test` takes the same few each time, many damages to real
+# recordings, and further variants of what `make test` does once.
 search: $(VENV)/installed
+	CHROMIUM="$$(.ci/chromium.sh)" AXE="$$(.ci/axe.sh build/axe)" \
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -n auto -m "hypothesis or search"
 
 lint: $(VENV)/installed

@@ -31,7 +31,7 @@ RESULTS_AT_HAND = 2
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if PROFILE != "search" and item.get_closest_marker("search"):
-            item.add_marker(pytest.mark.skip(reason="many whole runs: `make search` does them"))
+            item.add_marker(pytest.mark.skip(reason="a further variant, or many whole runs: `make search` does them"))
 
 
 def real_profiles() -> Path | None:
@@ -80,18 +80,20 @@ def shared_sample(once: Once) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def result_of(once: Once) -> ResultOf:
-    """``result_of(*paths)``: what a run with default options says of profiles that no test writes to. Any process of
-    the session makes it for all; nobody changes the result."""
+    """``result_of(*paths, **options)``: what a run says of profiles that no test writes to, with the defaults of
+    `RunOptions` but for ``options``. Any process of the session makes it for all; nobody changes the result."""
     from advisor_core.run.pipeline import run
     from advisor_core.run.prepared import RunOptions
 
-    def judge(paths: tuple[Path, ...], folder: Path) -> None:
-        (folder / "report.json").write_text(run(paths, RunOptions(), jobs=1).model_dump_json(), encoding="utf-8")
+    def judge(paths: tuple[Path, ...], options: RunOptions, folder: Path) -> None:
+        (folder / "report.json").write_text(run(paths, options, jobs=1).model_dump_json(), encoding="utf-8")
 
     @lru_cache(RESULTS_AT_HAND)
-    def get(*paths: Path) -> RunResult:
-        name = f"result-{hashlib.sha256(os.pathsep.join(map(str, paths)).encode()).hexdigest()[:16]}"
-        report = once(name, lambda folder: judge(paths, folder)) / "report.json"
+    def get(*paths: Path, **changed: Any) -> RunResult:
+        options = RunOptions(**changed)
+        asked = os.pathsep.join([*map(str, paths), repr(options)])
+        name = f"result-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+        report = once(name, lambda folder: judge(paths, options, folder)) / "report.json"
         return RunResult.model_validate_json(report.read_text(encoding="utf-8"), strict=True)
 
     return get

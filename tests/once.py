@@ -14,7 +14,7 @@ WAIT_S = 600
 
 
 ResultOf = Callable[..., RunResult]
-"""``result_of(*paths)``: what a run with default options says of profiles that no test writes to."""
+"""``result_of(*paths, **options)``: what a run says of profiles that no test writes to."""
 
 
 class Once:

@@ -117,7 +117,9 @@ def test_rules_are_shown_without_what_reads_profiles_and_files_of_yaml(tmp_path:
     assert "advisor_core.result.comparison" not in imported
 
 
-@pytest.mark.parametrize("scenario", ["healthy-training-single", "transformer-training"])
+@pytest.mark.parametrize(
+    "scenario", [pytest.param("healthy-training-single", marks=pytest.mark.search), "transformer-training"]
+)
 def test_a_run_turns_no_text_into_arrow_arrays(
     scenario: str, shared_sample: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,9 +48,17 @@ def judged(tmp_path: Path, browser: Browser) -> Judge:
     return judge
 
 
-# The two share blocks and style, and a look at one takes seconds: each view of the reports is looked at once.
+# They share blocks and style, and a look at a large one takes many seconds: each view is looked at once, dark and
+# narrow on smaller ones.
 @pytest.mark.parametrize(
-    ("name", "lang", "shown"), [("of_roles", "en", LIGHT), ("training", "zh", DARK), ("training", "en", NARROW)]
+    ("name", "lang", "shown"),
+    [
+        ("of_roles", "en", LIGHT),
+        ("launch_blocking", "zh", DARK),
+        ("two_of_four", "en", NARROW),
+        pytest.param("training", "zh", DARK, marks=pytest.mark.search),
+        pytest.param("training", "en", NARROW, marks=pytest.mark.search),
+    ],
 )
 def test_a_report_has_no_violation(judged: Judge, name: str, lang: str, shown: dict[str, Any]) -> None:
     assert judged(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), **shown) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,12 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import Compared
 from advisor_core.sample import write_sample
+from tests.sample.small import small
 
-KEPT = RunOptions(cache_bytes=1 << 30)
+FEW = ("HD", "CO")
+"""Rules of a rank and of the job; which of them judge makes no difference to what is kept."""
+KEPT = RunOptions(cache_bytes=1 << 30, select=FEW)
+ALL = dataclasses.replace(KEPT, select=())
 LOWER = (("HD001.idle_share", 0.0001), ("CO001.medium_share", 0.0001), ("CO001.high_share", 0.5))
 
 
@@ -47,7 +53,7 @@ class Kept:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A run on two ranks, whose files are old enough to be kept, has been."""
     above = tmp_path_factory.mktemp("kept")
-    write_sample(above / "job", scenario="healthy-compact")
+    write_sample(above / "job", scenario=small("healthy-compact"))
     then = time.time() - 60
     for file in above.rglob("*"):
         os.utime(file, (then, then))
@@ -57,31 +63,42 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     return made
 
 
+@pytest.fixture(scope="module")
+def plain(kept: Kept) -> Callable[..., RunResult]:
+    """Runs on the same profile without a cache."""
+    return cache(lambda **options: run([kept.profile], RunOptions(**options), jobs=1))
+
+
 def told(result: RunResult) -> str:
     """All of a report but how long it took."""
     return result.model_copy(update={"timings": {}}).model_dump_json()
 
 
-def test_the_same_again_has_the_same_bytes_and_reads_nothing(kept: Kept) -> None:
-    again = kept.run(KEPT)
+def test_the_same_again_has_the_same_bytes_and_reads_nothing(kept: Kept, plain: Callable[..., RunResult]) -> None:
+    """With all rules."""
+    kept.run(ALL)
+    assert sorted(kept.read) == [0, 1]
+    again = kept.run(ALL)
     assert kept.read == []
-    assert told(again) == told(run([kept.profile], RunOptions()))
+    assert told(again) == told(plain())
     assert again.timings["load_s"] == 0.0
 
 
-def test_another_threshold_judges_what_was_measured(kept: Kept) -> None:
+def test_another_threshold_judges_what_was_measured(kept: Kept, plain: Callable[..., RunResult]) -> None:
     """The rows that become findings only now are read for their evidence, once."""
     options = dataclasses.replace(KEPT, overrides=LOWER)
-    plain = run([kept.profile], dataclasses.replace(options, cache_bytes=0))
+    expected = plain(select=FEW, overrides=LOWER)
     first = kept.run(options)
     assert sorted(set(kept.read)) == [0, 1], "for the evidence"
     again = kept.run(options)
     assert kept.read == []
-    assert told(first) == told(again) == told(plain)
-    assert len(plain.findings) > len(kept.run(KEPT).findings)
+    assert told(first) == told(again) == told(expected)
+    assert len(expected.findings) > len(kept.run(KEPT).findings)
 
 
-def test_files_that_changed_meanwhile_are_measured_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_changed_meanwhile_are_measured_anew(
+    kept: Kept, plain: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is read for evidence is never of other files than what was measured."""
     kept.folder.clear()
     kept.run(KEPT)
@@ -90,17 +107,17 @@ def test_files_that_changed_meanwhile_are_measured_anew(kept: Kept, monkeypatch:
     monkeypatch.setattr(kept_ranks, "read_rank", lambda *given: dataclasses.replace(before(*given), files=None))
     changed = kept.run(options)
     assert set(kept.read) == {0, 1}
-    assert told(changed) == told(run([kept.profile], dataclasses.replace(options, cache_bytes=0)))
+    assert told(changed) == told(plain(select=FEW, overrides=LOWER))
     monkeypatch.undo()
     again = kept.run(options)
     assert set(kept.read) == {0, 1}, "nothing of it was kept"
     assert told(again) == told(changed)
 
 
-def test_other_rules_measure_what_they_ask_for(kept: Kept) -> None:
+def test_other_rules_measure_what_they_ask_for(kept: Kept, plain: Callable[..., RunResult]) -> None:
     """Facts tell the reader what they meet: which of them were asked is part of what is kept."""
     options = dataclasses.replace(KEPT, select=("HD",))
-    assert told(kept.run(options)) == told(run([kept.profile], RunOptions(select=("HD",))))
+    assert told(kept.run(options)) == told(plain(select=("HD",)))
     assert sorted(kept.read) == [0, 1]
     kept.run(options)
     assert kept.read == []

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
+from advisor_core.run import pipeline
 
 
 @pytest.fixture(scope="module")
 def profile(shared_sample: Callable[..., Path]) -> Path:
     return shared_sample("late-rank-and-swiglu")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def analysed_once() -> Iterator[None]:
+    """The profile is analysed for the first question; the others are about the same replay."""
+    known = cache(lambda request: pipeline.analysed(request, jobs=1))
+
+    def analysed(request: Any, **options: object) -> Any:
+        return known(request)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("advisor_core.run.what_if.analysed", analysed)
+        yield
 
 
 def ask(profile: Path, *options: str) -> dict[str, object]:

@@ -14,8 +14,7 @@ from tests.diagnosis.counterfactuals.predictions import Prediction
 from tests.diagnosis.truth import step_ns
 
 HERE = Path(__file__).parent
-FILES = (HERE / "blame.yaml", HERE / "counterfactuals" / "jobs.yaml")
-JOBS = {job.name: job for file in FILES for job in jobs_from(file)}
+JOBS = {job.name: job for job in jobs_from(HERE / "blame.yaml")}
 
 
 @cache
@@ -34,16 +33,6 @@ def test_a_norm_is_worth_the_launches_that_go_where_the_host_is_slow() -> None:
     _, norm = job.causes
     assert_step(job, [norm], 0.05)
     assert_step(job, job.causes, 0.05)
-
-
-def test_two_late_ranks_win_together_what_neither_of_them_wins_alone() -> None:
-    job = JOBS["two-late-ranks"]
-    loader, clock = job.causes
-    assert_step(job, [loader], 0.05)
-    assert_step(job, job.causes, 0.05)
-    late = predicted(job.name)
-    alone = late.step_ns([clock])
-    assert alone is not None and alone > 0.98 * late.reported_ns, "the other one still holds the job up"
 
 
 def test_a_throttled_stage_beside_uneven_stages_wins_little_alone() -> None:

@@ -97,9 +97,24 @@ def test_on_parallel_paths_one_cure_hides_behind_the_other() -> None:
     assert alone - both > 0.1 * step
 
 
-def test_a_prediction_is_of_what_the_findings_change_or_nothing() -> None:
+@pytest.fixture(scope="module")
+def late() -> Prediction:
+    """Of two late ranks."""
+    return Prediction(job("two-late-ranks").scenario, 0)
+
+
+def test_two_late_ranks_win_together_what_neither_of_them_wins_alone(late: Prediction) -> None:
     scenario = job("two-late-ranks").scenario
-    prediction, truth = Prediction(scenario, 0), step_ns(scenario.cured(*scenario.causes), 0)
+    loader, clock = scenario.causes
+    for cures in ((loader,), (loader, clock)):
+        assert late.step_ns(cures) == pytest.approx(step_ns(scenario.cured(*cures), 0), rel=0.05)
+    alone = late.step_ns([clock])
+    assert alone is not None and alone > 0.98 * late.reported_ns, "the other one still holds the job up"
+
+
+def test_a_prediction_is_of_what_the_findings_change_or_nothing(late: Prediction) -> None:
+    scenario = job("two-late-ranks").scenario
+    prediction, truth = late, step_ns(scenario.cured(*scenario.causes), 0)
     step = prediction.reported_ns
     assert prediction.step_ns(()) == step and prediction.range_ns(()) == (step, step)
     assert prediction.step_ns(scenario.causes) == pytest.approx(truth, rel=0.05)

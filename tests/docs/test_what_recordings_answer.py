@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from tests.loaders.kineto.test_kineto_host_only import on_the_host
 from tests.loaders.test_cluster_analysis import analysis
 from tests.robustness.mutations import training
+from tests.sample.small import small
 
 ASKED = {
     "Parts of a step": {"HD001", "GHD001", "GHD013"},
@@ -25,11 +26,13 @@ ASKED = {
     "Who waits for whom": {"CO002", "CO010", "CO015", "GCO005"},
 }
 """Rules that judge what a column is about: one of them with an answer is an answer."""
+OPTIONS = RunOptions(select=("DQ", "GDQ", "HD", "GHD", *sorted(set().union(*ASKED.values()))))
+"""With the rules that these ask about."""
 ON_CONDITIONS = ("with ", "by several")
 """How a cell begins that names what has to be recorded beside."""
 ELSEWHERE = {"msprof, `PROF_*`", "MindSpore, graph mode"}
 """What tests/loaders and tests/facts run on real recordings."""
-SCENARIO = "healthy-compact"
+SCENARIO = small("healthy-compact")
 
 Make = Callable[[Path], Path]
 
@@ -89,7 +92,7 @@ def test_what_the_table_says_can_be_answered_is(tmp_path: Path, name: str, make:
     try:
         answered = {
             outcome.rule
-            for outcome in run([make(tmp_path)], RunOptions(), jobs=1).rules
+            for outcome in run([make(tmp_path)], OPTIONS, jobs=1).rules
             if outcome.state in ("fail", "pass")
         }
     except InputError:

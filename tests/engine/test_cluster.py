@@ -42,6 +42,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 
 from advisor_core.run.cluster import client  # noqa: E402  # it imports Dask
 
+FEW = RunOptions(timeline=True, select=("CO", "HD", "NS"))
 KILLED = "killed-a-worker"
 """A file of this name beside the job tells that a worker was killed."""
 
@@ -101,13 +102,13 @@ def test_the_result_is_that_of_a_local_run_though_a_worker_is_killed(
 ) -> None:
     monkeypatch.chdir(job.parent)  # the workers have another working directory
     paths, lines, works = [Path(job.name)], [[], []], [Work(), Work()]
-    local = run(paths, RunOptions(timeline=True), jobs=1, progress=lines[0].append, work=works[0])
+    local = run(paths, FEW, jobs=1, progress=lines[0].append, work=works[0])
     assert any("rank 2" in diagnostic.message.en for diagnostic in local.diagnostics if diagnostic.severity == "error")
     judge = judge_and_be_killed
     with client.connected(address) as cluster, monkeypatch.context() as patch:
         assert cluster.workers == len(client._running(cluster._client)) == 2
         patch.setattr(pipeline, "judge", judge)
-        far = run(paths, RunOptions(timeline=True), elsewhere=cluster, progress=lines[1].append, work=works[1])
+        far = run(paths, FEW, elsewhere=cluster, progress=lines[1].append, work=works[1])
     assert (job.parent / KILLED).exists()
     assert as_json(far) == as_json(local)
     assert lines[0] == lines[1]

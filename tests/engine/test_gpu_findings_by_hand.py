@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -14,9 +13,8 @@ from typing import Any
 import pytest
 
 from advisor_core.result.run import RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
 from tests.engine.raw_traces import Event, Task, Trace, covered, length, total, trace, within
+from tests.once import ResultOf
 
 ALEXNET, COLLECTIVES, V100 = "alexnet-a100.json.gz", "nccl-collectives-a100.json.gz", "ns-resolution-v100.json.gz"
 CONVERSION = re.compile("nchwToNhwc|nhwcToNchw")
@@ -27,10 +25,10 @@ Result = Callable[[str], RunResult]
 
 
 @pytest.fixture(scope="module")
-def result(profiles: Path) -> Result:
+def result(result_of: ResultOf, profiles: Path) -> Result:
     if not (profiles / "kineto").is_dir():
         pytest.skip("no real recordings of GPUs")
-    return cache(lambda name: run([profiles / "kineto" / name], RunOptions(), jobs=1))
+    return lambda name: result_of(profiles / "kineto" / name)
 
 
 @pytest.fixture(scope="module")

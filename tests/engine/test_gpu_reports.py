@@ -45,8 +45,16 @@ def judged(result_of: ResultOf, profiles: Path) -> Judged:
     return cache(lambda name: result_of(folder / name))
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("name", RECORDINGS)
+LANGS = ("en", "zh")
+EACH_IN_ONE = [
+    pytest.param(name, lang, marks=() if (number + place) % 2 == 0 else pytest.mark.search)
+    for number, name in enumerate(RECORDINGS)
+    for place, lang in enumerate(LANGS)
+]
+"""Each recording is reported in one language in the gate, and each language of several recordings."""
+
+
+@pytest.mark.parametrize(("name", "lang"), EACH_IN_ONE)
 def test_no_word_of_npus(judged: Judged, name: str, lang: str) -> None:
     """Apart from the one line that says which rules were not judged."""
     result = judged(name)

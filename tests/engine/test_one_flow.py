@@ -17,6 +17,7 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import Compared, derive, judge, release
 from advisor_core.testing import fact_store, table
+from tests.once import ResultOf
 
 Run = Callable[..., RunResult]
 
@@ -32,8 +33,12 @@ def level0(shared_sample: Callable[..., Path], tmp_path_factory: pytest.TempPath
     return folder
 
 
-def test_rank_rules_judge_the_settled_ledger(level0: Path) -> None:
-    result = run([level0], RunOptions(), jobs=1)
+@pytest.fixture(scope="module")
+def result(result_of: ResultOf, level0: Path) -> RunResult:
+    return result_of(level0)
+
+
+def test_rank_rules_judge_the_settled_ledger(result: RunResult) -> None:
     paths = {entry.path for step in result.ledger for entry in step.entries}
     assert "communication/wait/rank 1" in paths and "communication/unknown" not in paths
     exposed = next(finding for finding in result.findings if finding.rule == "CO001")
@@ -45,13 +50,15 @@ def test_rank_rules_judge_the_settled_ledger(level0: Path) -> None:
     assert any(finding.rule == "CO010" for finding in result.findings)
 
 
-def test_processes_make_no_difference(level0: Path) -> None:
-    one, two = (run([level0], RunOptions(), jobs=jobs).model_copy(update={"timings": {}}) for jobs in (1, 2))
+def test_processes_make_no_difference(result: RunResult, level0: Path) -> None:
+    one, two = (each.model_copy(update={"timings": {}}) for each in (result, run([level0], RunOptions(), jobs=2)))
     assert one.model_dump_json() == two.model_dump_json()
 
 
-def test_a_rank_that_does_not_fit_in_memory_is_read_again(level0: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = run([level0], RunOptions(), jobs=1).model_copy(update={"timings": {}})
+def test_a_rank_that_does_not_fit_in_memory_is_read_again(
+    result: RunResult, level0: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = result.model_copy(update={"timings": {}})
     monkeypatch.setattr("advisor_core.run.rank.HELD_BYTES", 0)
     assert run([level0], RunOptions(), jobs=1).model_copy(update={"timings": {}}) == whole
 

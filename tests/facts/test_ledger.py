@@ -117,13 +117,13 @@ def is_a_steady_step(store: FactStore) -> bool:
     return kernel_list not in store and start_up not in store
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(stories(), st.integers(0, 10_000))
 def test_order_of_rows_and_origin_of_time_do_not_matter(story: Story, seed: int) -> None:
     assert booked(build(story, shift=ORIGIN + seed, shuffle=seed)) == booked(build(story))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(stories(), st.data())
 def test_splitting_a_kernel_in_two_changes_nothing(story: Story, data: st.DataObject) -> None:
     assume(is_a_steady_step(build(story)))
@@ -141,7 +141,7 @@ def test_splitting_a_kernel_in_two_changes_nothing(story: Story, data: st.DataOb
     assert booked(build(story)) == before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(stories())
 def test_pieces_tile_the_step(story: Story) -> None:
     store = build(story)

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from advisor_core.cli.main import cli
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
-from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from tests.once import ResultOf
 
 FORMATS = ("text", "db")
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folders = {name: tmp_path_factory.mktemp("job") / name for name in FORMATS}
-    for name, folder in folders.items():
-        written = CliRunner().invoke(cli, ["sample", str(folder), "--format", name])
-        assert written.exit_code == 0, written.output
-    return folders
+def jobs(advisor_sample: Path, shared_sample: Callable[..., Path]) -> dict[str, Path]:
+    return {"text": advisor_sample, "db": shared_sample(format="db")}
 
 
 @pytest.fixture(scope="module")
-def results(jobs: dict[str, Path]) -> dict[str, RunResult]:
-    return {name: run([folder], RunOptions(), jobs=1) for name, folder in jobs.items()}
+def results(result_of: ResultOf, jobs: dict[str, Path]) -> dict[str, RunResult]:
+    return {name: result_of(folder) for name, folder in jobs.items()}
 
 
 def test_tables(jobs: dict[str, Path]) -> None:

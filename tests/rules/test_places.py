@@ -15,6 +15,7 @@ from advisor_core.rules.places import Place, kind_and_part
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.text.base import Text
+from tests.sample.small import small
 
 ROLLOUT = Place("decode", "rollout", "rollout", 1.0)
 UPDATE = Place("training", "update_actor", "update_actor", 1.0)
@@ -93,7 +94,7 @@ def test_a_rule_about_inference_judges_the_rows_in_a_rollout_only() -> None:
 
 @pytest.fixture(scope="module")
 def iteration(shared_sample: Callable[..., Path]) -> Path:
-    return shared_sample("slow-rollout")
+    return shared_sample(small("slow-rollout", tokens=48))
 
 
 def test_a_finding_in_a_rollout_says_so_and_has_no_advice_for_training(iteration: Path) -> None:

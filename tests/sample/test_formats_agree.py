@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.sample.conftest import LONG
+from tests.sample.conftest import LONG, ends
 from tests.sample.database import DbExport, Record
 from tests.sample.export import Event, Export, ns
 from tests.sample.small import small
@@ -32,6 +32,7 @@ class Pair:
 
     text: Export
     db: DbExport
+    rank: int
 
     @property
     def strings(self) -> dict[int | None, str]:
@@ -82,7 +83,7 @@ def pairs(
     name, options = request.param
     scenario = small(name) if name in LONG else name
     ranks = zip(sample(scenario, **options), db_sample(scenario, **options), strict=True)
-    return [Pair(text, db) for text, db in ranks]
+    return ends(name, [Pair(text, db, rank) for rank, (text, db) in enumerate(ranks)])
 
 
 def has_details(pair: Pair) -> bool:
@@ -551,8 +552,8 @@ def test_memory(pairs: list[Pair]) -> None:
 
 
 def test_settings(pairs: list[Pair]) -> None:
-    for rank, pair in enumerate(pairs):
-        name = f"profiler_info_{rank}.json" if len(pairs) > 1 else "profiler_info.json"
+    for pair in pairs:
+        name = f"profiler_info_{pair.rank}.json" if len(pairs) > 1 else "profiler_info.json"
         text, db = (json.loads((root / name).read_text()) for root in (pair.text.root, pair.db.root))
         kinds = [info["config"]["experimental_config"].pop("_export_type") for info in (text, db)]
         assert kinds in (["text", "db"], [["text"], ["db"]])
@@ -563,6 +564,6 @@ def test_settings(pairs: list[Pair]) -> None:
         devices = {row["Device Type"] for row in pair.text.table("operator_memory.csv")}
         if len(pairs) > 1:
             (row,) = pair.db.profile.table("RANK_DEVICE_MAP")
-            assert row["rankId"] == rank and devices == {f"NPU:{row['deviceId']}"}
+            assert row["rankId"] == pair.rank and devices == {f"NPU:{row['deviceId']}"}
         else:
             assert "RANK_DEVICE_MAP" not in pair.db.profile.tables

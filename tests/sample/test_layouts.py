@@ -109,6 +109,11 @@ def job(layout: Layout, shape: ModelShape = TINY, **training: object) -> list[Ti
     return simulate(replace(scenario, job=setup), 3)
 
 
+@pytest.fixture(scope="module")
+def uneven_experts() -> list[Timeline]:
+    return job(Layout(data=4, expert=4), MIXED, expert_load=(1.0, 1.0, 3.0, 1.0))
+
+
 def occasions(timelines: list[Timeline]) -> Iterator[dict[int, Collective]]:
     """Every operation with what each of its members recorded of it, by place in the group.
 
@@ -171,10 +176,9 @@ def test_nothing_moves_before_all_members_are_there(layout: Layout) -> None:
     assert seen == {operation for operation, used in wanted.items() if used}
 
 
-def test_every_pair_of_an_all_to_all_moves_its_own_bytes() -> None:
+def test_every_pair_of_an_all_to_all_moves_its_own_bytes(uneven_experts: list[Timeline]) -> None:
     """What goes to the experts comes back: the second of two exchanges is the first one turned round."""
-    timelines = job(Layout(data=4, expert=4), MIXED, expert_load=(1.0, 1.0, 3.0, 1.0))
-    exchanges = [members for members in occasions(timelines) if members[0].operation == "alltoallv"]
+    exchanges = [members for members in occasions(uneven_experts) if members[0].operation == "alltoallv"]
     exchanges.sort(key=lambda members: members[0].index)
     read = [
         {(at, task.peer): task.nbytes for at, part in members.items() for task in moves(part)} for members in exchanges
@@ -188,10 +192,9 @@ def test_every_pair_of_an_all_to_all_moves_its_own_bytes() -> None:
         assert max(incoming) == incoming[2]
 
 
-def test_the_hot_rank_has_the_longest_grouped_products() -> None:
-    timelines = job(Layout(data=4, expert=4), MIXED, expert_load=(1.0, 1.0, 3.0, 1.0))
+def test_the_hot_rank_has_the_longest_grouped_products(uneven_experts: list[Timeline]) -> None:
     rows = []
-    for timeline in timelines:
+    for timeline in uneven_experts:
         products = [task.kernel for task in timeline.kernels if task.kernel and task.kernel.type == "GroupedMatmul"]
         rows.append(sum(product.inputs[0].shape[0] for product in products))
     assert rows[2] == max(rows)

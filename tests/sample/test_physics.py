@@ -12,10 +12,13 @@ from advisor_core.sample import SCENARIOS
 from advisor_core.sample.job import EPOCH_NS, simulate
 from advisor_core.sample.machine.physics import Physics, Traffic
 from advisor_core.sample.timeline import Timeline
+from tests.sample.small import small
+
+LONG = ("healthy-rl",)
 
 
 def simulated(name: str, physics: Physics) -> list[Timeline]:
-    job = SCENARIOS[name]
+    job = small(name) if name in LONG else SCENARIOS[name]
     return simulate(replace(job, job=replace(job.job, physics=physics)), 0)
 
 

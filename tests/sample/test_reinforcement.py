@@ -10,19 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.sample import SCENARIOS, write_sample
+from advisor_core.sample import write_sample
 from advisor_core.sample.job import simulate
 from advisor_core.sample.roles import ROLES, roles
 from advisor_core.sample.timeline import Mark, Timeline
 from tests.sample.export import Export, ns
+from tests.sample.small import small
 
 Written = Callable[..., list[Path]]
+HEALTHY = small("healthy-rl")
+LONG = 48
+"""Tokens of a response, of which decoding takes the larger part of a rollout."""
 PHASES = ("generate_sequences", "compute_log_prob", "compute_ref_log_prob", "reward", "adv", "update_actor")
 
 
 @pytest.fixture(scope="module")
 def healthy() -> list[Timeline]:
-    return simulate(SCENARIOS["healthy-rl"], 0)
+    return simulate(HEALTHY, 0)
 
 
 def phases(timeline: Timeline, name: str = "") -> list[Mark]:
@@ -61,7 +65,7 @@ def test_healthy_phases_keep_the_device_busy(healthy: list[Timeline]) -> None:
 
 def test_the_cache_grows_with_every_pass(healthy: list[Timeline]) -> None:
     kernels = [kernel for kernel in healthy[0].kernels if kernel.kernel and "InferAttention" in kernel.kernel.type]
-    job = SCENARIOS["healthy-rl"].training
+    job = HEALTHY.training
     per_pass = job.shape.layers
     first, last = kernels[per_pass], kernels[per_pass * job.response]
     assert first.kernel is not None and last.kernel is not None
@@ -71,7 +75,7 @@ def test_the_cache_grows_with_every_pass(healthy: list[Timeline]) -> None:
 
 
 def test_a_long_tail_makes_the_others_wait_between_the_phases() -> None:
-    timelines = simulate(SCENARIOS["long-tail-rollout"], 0)
+    timelines = simulate(small("long-tail-rollout", tokens=LONG), 0)
     lengths = [[mark.end - mark.start for mark in phases(timeline, "generate_sequences")] for timeline in timelines]
     others = [length for rank, two in enumerate(lengths) if rank != 2 for length in two]
     assert min(lengths[2]) > 1.5 * max(others)
@@ -81,14 +85,14 @@ def test_a_long_tail_makes_the_others_wait_between_the_phases() -> None:
 
 
 def test_a_slow_reward_leaves_the_device_idle() -> None:
-    for timeline in simulate(SCENARIOS["slow-reward"], 0):
+    for timeline in simulate(small("slow-reward"), 0):
         for reward, step in zip(phases(timeline, "reward"), timeline.steps, strict=True):
             assert reward.end - reward.start > 0.1 * (step.end - step.start)
             assert busy(timeline, reward) == 0
 
 
 def test_a_slow_rollout_is_launched_too_slowly(healthy: list[Timeline]) -> None:
-    (slow, _), quick = simulate(SCENARIOS["slow-rollout"], 0), healthy[0]
+    (slow, _), quick = simulate(small("slow-rollout", tokens=LONG), 0), healthy[0]
     for name, less in (("generate_sequences", 0.5), ("compute_log_prob", 1.1)):
         assert busy(slow, phases(slow, name)[0]) < less * busy(quick, phases(quick, name)[0])
     assert busy(slow, phases(slow, "compute_log_prob")[0]) > 0.95
@@ -98,14 +102,14 @@ def test_both_formats_have_the_marks(written: Written, healthy: list[Timeline]) 
     expected = [
         [(mark.message, mark.start, mark.end) for mark in sorted(t.marks, key=lambda m: m.start)] for t in healthy
     ]
-    for root, marks in zip(written("healthy-rl"), expected, strict=True):
+    for root, marks in zip(written(HEALTHY), expected, strict=True):
         events = [e for e in Export(root).trace if e.get("args", {}).get("event_type") == "start/end"]
         times = [(e["name"], ns(e["ts"]), ns(e["ts"]) + round(e["dur"] * 1000)) for e in events]
         assert times == marks
         (lane,) = {e["pid"] for e in events}
         (name,) = (e["args"]["name"] for e in Export(root).trace if e["pid"] == lane and e["name"] == "process_name")
         assert "mstx" not in name.lower()
-    for root, marks in zip(written("healthy-rl", format="db"), expected, strict=True):
+    for root, marks in zip(written(HEALTHY, format="db"), expected, strict=True):
         (path,) = (root / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db")
         with closing(sqlite3.connect(path)) as database:
             rows = database.execute(
@@ -137,7 +141,7 @@ def test_a_role_has_what_its_stage_did_and_nothing_else(healthy: list[Timeline])
 
 @pytest.mark.parametrize("format_", ["text", "db"])
 def test_roles_are_directories(tmp_path: Path, format_: str) -> None:
-    written = write_sample(tmp_path, scenario="healthy-rl", discrete=True, format=format_)
+    written = write_sample(tmp_path, scenario=HEALTHY, discrete=True, format=format_)
     assert sorted(path.relative_to(tmp_path).parts[0] for path in written) == sorted(2 * list(ROLES.values()))
     assert all(path.name.endswith("_ascend_pt") for path in written)
 

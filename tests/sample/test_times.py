@@ -24,12 +24,18 @@ SHAKEN = Physics(contention=(0.1, 0.4), wake_up_ns=50_000, kernel_jitter=0.03, h
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_a_job_takes_as_long_without_a_record(name: str) -> None:
-    _same_times(small(name))
+    _same_times(small(name, tokens=4))
 
 
-@pytest.mark.parametrize("name", ["healthy-compact", "healthy-moe", "healthy-pipeline", "healthy-rl", "healthy-decode"])
+KINDS = (
+    *("healthy-moe", "healthy-rl", "healthy-decode"),
+    *(pytest.param(name, marks=pytest.mark.search) for name in ("healthy-compact", "healthy-pipeline")),
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_so_it_does_where_kernels_and_transfers_slow_each_other(name: str) -> None:
-    scenario = small(name)
+    scenario = small(name, tokens=4)
     _same_times(replace(scenario, job=replace(scenario.job, physics=SHAKEN)))
 
 

@@ -47,7 +47,7 @@ def rows(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 WHOLE = read(everything().text(), 4 << 20, False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.permutations(everything().events), st.integers(64, 4000), st.booleans(), st.sampled_from([None, 1]))
 def test_same_tables(events: list[object], chunk_bytes: int, compressed: bool, indent: int | None) -> None:
     document = {**everything().members, "traceEvents": events}
