@@ -19,6 +19,8 @@ IN_EXPERTS = PRODUCTS | {"silu", "gelu", "sigmoid", "mul", "add", "div", "cat", 
 
 IN_ORDERS = frozenset({"sort", "argsort", "floor_divide", "div"})
 
+INVERTING = frozenset({"index_put", "scatter", "sort", "argsort"})
+
 BRINGING_BACK = frozenset({"index_add", "scatter_add", "sum"})
 
 
@@ -66,7 +68,7 @@ def layers_with_experts(stream: Stream) -> Iterator[Experts]:
 
 def _rows(stream: Stream, hidden: int, tokens: Tensor, *, repeated: bool) -> set[int]:
     """The operators that take rows of the input of the experts, or that repeat all of them."""
-    taken = ("clone",) if repeated else ("index", "index_select")
+    taken = ("clone",) if repeated else ("index", "index_select", "gather")
     return {
         one.number
         for one in stream.behind(hidden)
@@ -100,9 +102,19 @@ def _layer(stream: Stream, router: Operator, tokens: Tensor, rows: set[int], *, 
             weight = stream.writer(tensor)
             if weight is not None and weight.name == "index" and weight.reads[0].writer in routing:
                 behind.add(weight.number)
+    # So is the place of each result among the rows of the tokens, where nothing else reads it.
+    for number in sorted(behind):
+        for tensor in stream.operators[number].reads[1:]:
+            places = stream.writer(tensor)
+            if places is not None and places.name in INVERTING and _readers(stream, places.number) <= behind:
+                behind.add(places.number)
     # The choices are put in the order of the experts, and the places made numbers of tokens.
     taking = rows | (stream.before(rows, lambda one: one.name in IN_ORDERS) - routing)
     return Experts(*map(frozenset, (routing, taking, products, behind, inside | behind)), by_row)
+
+
+def _readers(stream: Stream, number: int) -> set[int]:
+    return {one.number for one in stream.behind(number)}
 
 
 def _keeps_input(stream: Stream, number: int, among: set[int]) -> bool:
