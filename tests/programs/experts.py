@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 
 from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
@@ -49,12 +50,15 @@ class Experts:
 
 
 def layers_with_experts(stream: Stream) -> Iterator[Experts]:
-    """The layers that choose experts by the largest scores of a product."""
+    """The layers that choose experts by the largest scores of a product. Where these are looked for one after the other,
+    what else is computed of the scores is not told."""
     routers: dict[int, Operator] = {}
-    for choice in stream.of({"topk"}):
+    at_once = set[int]()
+    for choice in chain(stream.of({"topk"}), stream.of({"max", "argmax"})):
         router, _ = stream.source(choice.reads[0], lambda one: one.name in ON_SCORES)
         if router is not None and router.name in PRODUCTS and choice.reads[0].shape[-1] < LONG_AXIS:
-            routers[router.number] = router
+            routers.setdefault(router.number, router)
+            at_once |= {router.number} if choice.name == "topk" else set()
     for router in routers.values():
         tokens = router.reads[router.name in ("addmm", "baddbmm")]  # a bias stands first
         hidden, passed = stream.source(tokens, lambda one: one.name in CARRYING)
@@ -62,7 +66,8 @@ def layers_with_experts(stream: Stream) -> Iterator[Experts]:
         for by_row in (False, True):
             rows = set().union(*(_rows(stream, number, tokens, repeated=by_row) for number in written))
             if rows:
-                yield _layer(stream, router, tokens, rows, by_row=by_row)
+                layer = _layer(stream, router, tokens, rows, by_row=by_row)
+                yield layer if router.number in at_once else replace(layer, routing=frozenset())
                 break
 
 
