@@ -50,8 +50,8 @@ class Experts:
 
 
 def layers_with_experts(stream: Stream) -> Iterator[Experts]:
-    """The layers that choose experts by the largest scores of a product. Where these are looked for one after the other,
-    what else is computed of the scores is not told."""
+    """The layers that choose experts by the largest scores of a product. Where these are looked for one after the
+    other, what else is computed of the scores is not told."""
     routers: dict[int, Operator] = {}
     at_once = set[int]()
     for choice in chain(stream.of({"topk"}), stream.of({"max", "argmax"})):

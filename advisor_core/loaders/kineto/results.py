@@ -84,8 +84,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
     if name in words.RESULTS["ranks"]:
         return _ranked(given, *words.RESULTS["ranks"][name])
     if name in words.RESULTS["orders"] and given.shapes[0]:
-        shape, dtype = _text(given.shapes[0]), given.dtypes[0]
-        return Tensors(_text(given.read[0]), dtype, f"{shape};{shape}", f"{dtype};INT64")
+        ordered, kind = _text(given.shapes[0]), given.dtypes[0]
+        return Tensors(_text(given.read[0]), kind, f"{ordered};{ordered}", f"{kind};INT64")
     if name.startswith(words.RESULTS["on_lists"]):
         return _of_lists(name.removeprefix(words.RESULTS["on_lists"]).rstrip("_"), given.lists)
     written = _result(name, given)
