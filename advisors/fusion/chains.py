@@ -13,6 +13,7 @@ from advisor_core.api.facts import Column, Facts, aggregated, elements, fact, pi
 from advisors.fusion.adapters import BESIDE, adapters
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
+from advisors.fusion.dataflow import OF_PYTORCH
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import search
 from advisors.fusion.sequence import Kernels
@@ -166,7 +167,10 @@ def _plain_copy(types: Sequence[str], chain: Sequence[Tensors]) -> int:
         operation = words.operation_of(operator)
         if operation not in words.carrying:
             break
-        if operation in ("copy", "slice") and sum(elements(shape) for shape, _ in kernel.outputs) == result:
+        # On GPUs a copy into another type is a cast, which the fused kernel does itself.
+        casts = bool(kernel.inputs and kernel.outputs) and kernel.inputs[0][1] != kernel.outputs[0][1]
+        written = sum(elements(shape) for shape, _ in kernel.outputs)
+        if operation in ("copy", "slice") and written == result and not (casts and operator.startswith(OF_PYTORCH)):
             return place
     return -1
 

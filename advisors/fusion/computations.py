@@ -92,7 +92,7 @@ def fused_kernels() -> tuple[str, ...]:
 def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computation:
     forms = tuple(parse(text) for text in entry["backward" if backward else "forward"])
     absorbs = _operations_with_roles(entry.get("backward_absorbs" if backward else "absorbs", ()))
-    followed_by = () if backward else _operations_with_roles(entry.get("followed_by", ()))
+    followed_by = _operations_with_roles(entry.get("backward_followed_by" if backward else "followed_by", ()))
     used = {operation for form in forms for step in form.steps() for operation in step.operations}
     unknown = (used | {operation for operation, _ in (*absorbs, *followed_by)}) - set(vocabulary().operations)
     if unknown:

@@ -38,6 +38,9 @@ MOST_EXPERTS = 2048
 OF_PYTORCH = "aten::"
 """Operator types of kernels on GPUs begin so: they are the operators of PyTorch that launched them."""
 
+REAL_OF = {"COMPLEX64": "FLOAT", "COMPLEX128": "DOUBLE"}
+"""The type of the two parts of a complex number."""
+
 Key = tuple[int, str]
 """The key that tells tensors apart: number of elements and type."""
 
@@ -105,10 +108,16 @@ def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
         reads, writes = reads[:: len(writes)], writes[:1]
     views = operator.startswith(OF_PYTORCH)
     roles = _roles(reads, writes)
+    if any(name.removeprefix("DT_") in REAL_OF for name in str(kernel["input_dtypes"]).split(";")):
+        roles |= _complex_roles(reads, writes)
     if views and operation == "copy" and reads and writes and reads[0][1][1] != writes[0][1][1]:
         operation = "cast"
-    if views and writes and not writes[0][0][-1] % 2:
-        roles |= {"halves"}
+    elif views and operation == "copy" and reads and writes and reads[0][1][0] < writes[0][1][0]:
+        operation = "expand"
+    if views and writes:
+        # A view leaves out axes of one element.
+        length = next((size for size in reversed(writes[0][0]) if size > 1), 1)
+        roles |= {"parts"} if length % 2 else {"parts", "halves"}
     in_place = views and operator.endswith("_") and operation != "copy" and not creates
     return Node(operator, operation, roles, reads, writes, operation in words.carrying, creates, views, in_place)
 
@@ -117,10 +126,14 @@ def _tensors(shapes: str, dtypes: str) -> tuple[tuple[Shape, Key], ...]:
     parsed_shapes, types = shapes_of(shapes), dtypes.split(";")
     if len(parsed_shapes) != len(types):
         return ()
-    tensors = [
-        (shape, (elements(shape), name.removeprefix("DT_"))) for shape, name in zip(parsed_shapes, types, strict=True)
-    ]
+    tensors = [(shape, _key(shape, name.removeprefix("DT_"))) for shape, name in zip(parsed_shapes, types, strict=True)]
     return tuple((shape, key) for shape, key in tensors if key[0] > 1)
+
+
+def _key(shape: Shape, dtype: str) -> Key:
+    """A view takes pairs of real numbers for complex ones, and complex numbers for pairs."""
+    real = REAL_OF.get(dtype)
+    return (elements(shape), dtype) if real is None else (2 * elements(shape), real)
 
 
 def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key]]) -> frozenset[str]:
@@ -153,6 +166,13 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
     if largest_shape[-1] <= MOST_EXPERTS:
         roles.add("narrow")
     return frozenset(roles)
+
+
+def _complex_roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key]]) -> frozenset[str]:
+    """Of a kernel that reads complex numbers."""
+    sizes = sorted(key[0] for _, key in reads)
+    turns = len(reads) == 2 and sizes[0] < sizes[1] and reads[0][0][-1] == reads[1][0][-1]
+    return frozenset({"turned", "turns"} if turns and writes and writes[0][1][0] == sizes[1] else {"turned"})
 
 
 def _is_bias_of(shape: Shape, whole: Shape) -> bool:
@@ -209,6 +229,22 @@ class Window:
         viewed = [] if halves else [number for number in reversed(self._viewed.get(key, ())) if number < reader]
         found = [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed]
         return (sorted(found, reverse=True) if latest else found)[:CANDIDATES]
+
+    def readers_of_parts(self, writer: int) -> list[int]:
+        """The kernels behind ``writer``, the nearest first, that read as many rows as it writes, of the same type and
+        shorter."""
+        if not self.nodes[writer].writes:
+            return []
+        shape, (count, dtype) = self.nodes[writer].writes[0]
+        found = []
+        for number in range(writer + 1, len(self.nodes)):
+            for part, (size, kind) in self.nodes[number].reads:
+                if kind == dtype and part[-1] < shape[-1] and size * shape[-1] == count * part[-1]:
+                    found.append(number)
+                    break
+            if len(found) == CANDIDATES:
+                break
+        return found
 
     def given(self, key: Key, reader: int) -> bool:
         """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""

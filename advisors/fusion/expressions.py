@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ROLES = (
-    *("row", "column", "equal", "pair", "single", "bias", "weighted", "halves", "narrow", "append"),
-    *("quantises", "restores"),
+    *("row", "column", "equal", "pair", "single", "bias", "weighted", "halves", "parts", "narrow", "append"),
+    *("quantises", "restores", "turns", "turned"),
 )
 _TOKEN = re.compile(r"\s*([=%+]*[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
@@ -23,7 +23,8 @@ class Expression:
     ``latest``: no other kernel wrote such a tensor between it and its reader; ``beside`` steps are that as well.
     ``whole``: its result is as large as that of its reader, and not extended there. ``half``: half as large.
     ``shaped``: no copy between the two changes the shape or the length of rows. These three hold on the way from the
-    anchor to the result. ``given``: a tensor that no kernel nearby wrote, but copies of it."""
+    anchor to the result. ``given``: a tensor that no kernel nearby wrote, but copies of it. ``behind``: of the result
+    of a whole expression: another one that stands right behind it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -38,6 +39,7 @@ class Expression:
     half: bool = False
     shaped: bool = False
     given: bool = False
+    behind: Expression | None = None
 
     @property
     def constrains(self) -> bool:
@@ -45,8 +47,9 @@ class Expression:
         return self.given or bool(self.operations)
 
     def steps(self) -> list[Expression]:
-        """This step and all below it."""
-        return [self, *(step for operand in self.operands for step in operand.steps())]
+        """This step and all below it, and those of the expression behind."""
+        behind = self.behind.steps() if self.behind else []
+        return [self, *(step for operand in self.operands for step in operand.steps()), *behind]
 
     def above_anchor(self) -> tuple[Expression, ...]:
         """The steps from the anchor to the result; empty if the anchor is not among them."""
@@ -60,6 +63,9 @@ class Expression:
 
 def parse(text: str) -> Expression:
     """Read an expression. Raises ValueError that says where it cannot be read, and where it has not one anchor."""
+    first, separator, rest = text.partition("&")
+    if separator:
+        return replace(parse(first), behind=parse(rest))
     expression, end = _read(text, 0)
     if text[end:].strip():
         raise ValueError(f"{text!r}: cannot be read from {text[end:]!r} on")

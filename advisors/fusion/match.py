@@ -9,6 +9,7 @@ out about a kernel is not looked for again, so that the effort grows with the ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from advisor_core.api.facts import Shape
 from advisors.fusion.dataflow import CANDIDATES, NEARBY, Key, Node, Window, fits
@@ -28,6 +29,8 @@ _NOTHING: Kernels = frozenset()
 def ways(window: Window, form: Expression, anchor: int) -> list[Kernels]:
     """The kernels of the expression whose anchor is at this kernel of the window, for a few ways to read it, the
     nearest first; none if there is none."""
+    if form.behind is not None:
+        return _with_behind(window, form, form.behind, anchor)
     matching = _Matching(window)
     path = form.above_anchor()
     if not fits(path[0], window.nodes[anchor]):
@@ -38,6 +41,22 @@ def ways(window: Window, form: Expression, anchor: int) -> list[Kernels]:
         for above in matching.above(path, 0, anchor, 0)
         if not below & above
     ]
+    return _nearest(found, anchor)
+
+
+def _with_behind(window: Window, form: Expression, behind: Expression, anchor: int) -> list[Kernels]:
+    """The same with the kernels of a second expression, all of which stand behind those of the first, the first of them
+    at once."""
+    found = []
+    step = behind.above_anchor()[0]
+    for first in ways(window, replace(form, behind=None), anchor):
+        end = max(first) + 1
+        for other in range(end, min(end + 2 * NEARBY, len(window.nodes))):
+            if fits(step, window.nodes[other]):
+                for second in ways(window, behind, other):
+                    # What cuts out the parts that are turned stands in between.
+                    if min(second) >= end and all(window.nodes[place].carries for place in range(end, min(second))):
+                        found.append(first | second)
     return _nearest(found, anchor)
 
 
@@ -164,7 +183,11 @@ class _Matching:
         above = path[place + 1]
         ways: list[Kernels] = []
         if depth < IN_A_ROW:
-            readers = [reader for key in self._window.written(number) for reader in self._window.readers(key, number)]
+            if path[place].role == "parts" and not depth:
+                readers = self._window.readers_of_parts(number)
+            else:
+                written = self._window.written(number)
+                readers = [reader for key in written for reader in self._window.readers(key, number)]
             for reader in dict.fromkeys([*readers, *self._window.expanding(number)]):
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:
@@ -178,7 +201,9 @@ class _Matching:
                         ways += self._with_siblings(path, place, number, reader, depth)
                 if node.carries:
                     ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
-        if above.repeated or (above.optional and not ways):
+        # A copy leads to a step that may be missing, and is none itself.
+        missing = above.optional and not ways and (path[place].anchor or not self._window.nodes[number].carries)
+        if above.repeated or missing:
             ways += self.above(path, place + 1, number, depth)
         return ways
 

@@ -198,6 +198,7 @@ def _sharing(
         changed = False
         first, last = min(members), max(members)
         nodes = [kernels.node(member) for member in members]
+        operators = {node.operator for node in nodes}
         read = frozenset[Key]().union(*(node.read_keys for node in nodes))
         written = frozenset[Key]().union(*(node.written_keys for node in nodes))
         for number in _free(group, taken, first, candidates()):
@@ -205,7 +206,7 @@ def _sharing(
             if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue
             # Of the kernels of one call on GPUs only one has a result.
-            of_a_call = not node.writes and node.views and node.operator == nodes[0].operator and node.read_keys & read
+            of_a_call = not node.writes and node.views and node.operator in operators and node.read_keys & read
             if (
                 of_a_call
                 or (number < last and node.written_keys & read)

@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034, NS036, NS037, NS054 to NS056: chains of small kernels for which there is a fused one.
+"""NS010 to NS018, NS030 to NS034, NS036, NS037, NS054 to NS059: chains of small kernels for which there is a fused one.
 
 What fusing them saves is more than the time of the kernels where the host is slow: see the replay.
 """

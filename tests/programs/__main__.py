@@ -85,12 +85,12 @@ and no results, and kernels that read views where they lie. Blind, the programs 
 forms have a copy that GPUs do not make), 104 of 104 rotary embeddings, 96 of 98 SwiGLU, 9 of 9 losses, forward, and 5
 false names. Mended since, they have 177, 104, 98 and 9 and no false name; backward 69 of 69 RMSNorms and SwiGLU, and 36
 of 46 rotary embeddings. Of the others 2 of 324 rotary embeddings are false, 13 of 16 GeGLU and 239 of 241 SwiGLU are
-found. Permutes are not looked for there: a trace does not have the indices by which rows are taken, nor how many rows
-that makes. Operators on lists of tensors record a list of shapes for each list, and no types; those are inferred from
-the gradients before them. In the first run in which they were read, Adam (0 before) and clipping (3 before) were found
-in 10 of 10 programs held back. Routers, writes into caches, the divided loss and loops over experts were looked for
-there later, with the others and the 25 programs of the next section; of those held back all 20 routers, 40 writes, 6
-losses and 8 loops were then found in the first run, and 690 computations of 696 where it had been 618.
+found. A trace does not have the indices by which rows are taken: how many there are is told by the kernels around,
+where they agree. Operators on lists of tensors record a list of shapes for each list, and no types; those are inferred
+from the gradients before them. In the first run in which they were read, Adam (0 before) and clipping (3 before) were
+found in 10 of 10 programs held back. Routers, writes into caches, the divided loss and loops over experts were looked
+for there later, with the others and the 25 programs of the next section; of those held back all 20 routers, 40
+writes, 6 losses and 8 loops were then found in the first run, and 690 computations of 696 where it had been 618.
 The tables below tell the rest.
 
 LayerNorm written out occurs in none of the programs. Its forms are those of five small models that were written for it

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 
 from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
@@ -18,6 +19,8 @@ ON_SCORES = frozenset(
 IN_EXPERTS = PRODUCTS | {"silu", "gelu", "sigmoid", "mul", "add", "div", "cat", "index", "clamp", *CARRYING}
 
 IN_ORDERS = frozenset({"sort", "argsort", "floor_divide", "div"})
+
+INVERTING = frozenset({"index_put", "scatter", "sort", "argsort"})
 
 BRINGING_BACK = frozenset({"index_add", "scatter_add", "sum"})
 
@@ -47,12 +50,15 @@ class Experts:
 
 
 def layers_with_experts(stream: Stream) -> Iterator[Experts]:
-    """The layers that choose experts by the largest scores of a product."""
+    """The layers that choose experts by the largest scores of a product. Where these are looked for one after the
+    other, what else is computed of the scores is not told."""
     routers: dict[int, Operator] = {}
-    for choice in stream.of({"topk"}):
+    at_once = set[int]()
+    for choice in chain(stream.of({"topk"}), stream.of({"max", "argmax"})):
         router, _ = stream.source(choice.reads[0], lambda one: one.name in ON_SCORES)
         if router is not None and router.name in PRODUCTS and choice.reads[0].shape[-1] < LONG_AXIS:
-            routers[router.number] = router
+            routers.setdefault(router.number, router)
+            at_once |= {router.number} if choice.name == "topk" else set()
     for router in routers.values():
         tokens = router.reads[router.name in ("addmm", "baddbmm")]  # a bias stands first
         hidden, passed = stream.source(tokens, lambda one: one.name in CARRYING)
@@ -60,13 +66,14 @@ def layers_with_experts(stream: Stream) -> Iterator[Experts]:
         for by_row in (False, True):
             rows = set().union(*(_rows(stream, number, tokens, repeated=by_row) for number in written))
             if rows:
-                yield _layer(stream, router, tokens, rows, by_row=by_row)
+                layer = _layer(stream, router, tokens, rows, by_row=by_row)
+                yield layer if router.number in at_once else replace(layer, routing=frozenset())
                 break
 
 
 def _rows(stream: Stream, hidden: int, tokens: Tensor, *, repeated: bool) -> set[int]:
     """The operators that take rows of the input of the experts, or that repeat all of them."""
-    taken = ("clone",) if repeated else ("index", "index_select")
+    taken = ("clone",) if repeated else ("index", "index_select", "gather")
     return {
         one.number
         for one in stream.behind(hidden)
@@ -100,9 +107,19 @@ def _layer(stream: Stream, router: Operator, tokens: Tensor, rows: set[int], *, 
             weight = stream.writer(tensor)
             if weight is not None and weight.name == "index" and weight.reads[0].writer in routing:
                 behind.add(weight.number)
+    # So is the place of each result among the rows of the tokens, where nothing else reads it.
+    for number in sorted(behind):
+        for tensor in stream.operators[number].reads[1:]:
+            places = stream.writer(tensor)
+            if places is not None and places.name in INVERTING and _readers(stream, places.number) <= behind:
+                behind.add(places.number)
     # The choices are put in the order of the experts, and the places made numbers of tokens.
     taking = rows | (stream.before(rows, lambda one: one.name in IN_ORDERS) - routing)
     return Experts(*map(frozenset, (routing, taking, products, behind, inside | behind)), by_row)
+
+
+def _readers(stream: Stream, number: int) -> set[int]:
+    return {one.number for one in stream.behind(number)}
 
 
 def _keeps_input(stream: Stream, number: int, among: set[int]) -> bool:

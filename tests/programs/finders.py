@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from math import prod
 
 from tests.programs.experts import LONG_AXIS, layers_with_experts
+from tests.programs.otherwise import (
+    complex_rotaries,
+    lengths,
+    limited_gates,
+    log_probabilities_by_logarithm,
+    losses_by_logarithm,
+    rotaries_by_parts,
+    updates_by_sign,
+)
 from tests.programs.quantisation import quantised_rows, restored_weights
 from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
 
@@ -244,7 +254,10 @@ def _erf_gelus(stream: Stream) -> Iterator[set[int]]:
 
 
 def _quick_gelus(stream: Stream) -> Iterator[set[int]]:
+    limited = set[int]().union(*limited_gates(stream))
     for bend in stream.of({"sigmoid"}):
+        if bend.number in limited:
+            continue
         scaled, own = _chain(stream, bend.reads[0], {"mul"})
         if scaled is None or len(scaled.reads) != 1:
             continue
@@ -438,16 +451,18 @@ def _clippings(stream: Stream) -> Iterator[set[int]]:
 
 FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "rms_norm": _rms_norms,
-    "rotary": _rotaries,
+    "l2_norm": lengths,
+    "rotary": lambda stream: chain(_rotaries(stream), complex_rotaries(stream), rotaries_by_parts(stream)),
     "swiglu": lambda stream: _gates(stream, "silu"),
     "geglu": lambda stream: _gates(stream, "gelu"),
     "tanh_gelu": _tanh_gelus,
     "erf_gelu": _erf_gelus,
     "quick_gelu": _quick_gelus,
+    "limited_swiglu": limited_gates,
     "bias_add": _bias_additions,
     "attention": _attentions,
-    "cross_entropy": _losses,
-    "log_probs": _log_probabilities,
+    "cross_entropy": lambda stream: chain(_losses(stream), losses_by_logarithm(stream)),
+    "log_probs": lambda stream: chain(_log_probabilities(stream), log_probabilities_by_logarithm(stream)),
     "vocab_parallel_cross_entropy": _divided_losses,
     "entropy": _entropies,
     "group_norm_silu": _group_norms,
@@ -462,5 +477,6 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "gradient_clipping": _clippings,
     "adam": _updates,
     "sgd": _updates_of_sgd,
+    "lion": updates_by_sign,
 }
 """Each gives the operators of one occurrence after another."""

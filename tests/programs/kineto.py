@@ -166,10 +166,9 @@ def _given(tensors: Sequence[Entry], after: Mapping[str, Any], arguments: Sequen
         value = after.get(name)
         dims.append([])
         strides.append([])
-        number = name == "other" and value is not None
-        types.append(
-            "" if value is None else "double" if number else "ScalarList" if isinstance(value, list) else "Scalar"
-        )
+        number = name == "other" and value is not None  # becomes a tensor without axes
+        kind = "long int" if isinstance(value, int) else "double"
+        types.append("" if value is None else kind if number else "ScalarList" if isinstance(value, list) else "Scalar")
         values.append("" if value is None or number else str(CODES.get(str(value), value)))
     return {"Input Dims": dims, "Input type": types, "Input Strides": strides, "Concrete Inputs": values}
 

@@ -33,6 +33,8 @@ CALLED = {
     "optimizer_sgd_weight_by_weight": "sgd",
     "swiglu_of_two_products": "swiglu",
     "geglu_of_two_products": "geglu",
+    "optimizer_lion": "lion",
+    "cross_entropy_by_logsumexp": "cross_entropy",
 }
 """Computations that the truth calls otherwise."""
 

@@ -177,3 +177,68 @@ def test_a_restored_weight_is_no_input(tmp_path: Path) -> None:
     program.run("mm", "scaled moved", "last", size)
     program.run("mul", "last scale", "end", size)
     assert found_in(program.stream(tmp_path)) == [("weight_dequant", False, [0, 1, 2], 0)]
+
+
+def test_a_limited_gate_is_no_quick_gelu(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("mm", "x w1", "both", size)
+    program.run("clamp", "both", "gate", size)
+    program.run("clamp", "other", "up", size)
+    program.run("mul", "gate", "scaled", size)
+    program.run("sigmoid", "scaled", "bend", size)
+    program.run("mul", "gate bend", "act", size)
+    program.run("add", "up", "raised", size)
+    program.run("mul", "raised act", "out", size)
+    assert [one[:3] for one in found_in(program.stream(tmp_path))] == [("limited_swiglu", False, list(range(1, 8)))]
+
+
+def test_rows_over_their_length_may_be_scaled(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("add", "a b", "x", size)
+    program.run("linalg_vector_norm", "x", "length", [8, 1])
+    program.run("clamp_min", "length", "limited", [8, 1])
+    program.run("div", "x limited", "unit", size)
+    program.run("mul", "unit w", "out", size)
+    program.run("linalg_vector_norm", "out", "norm", [])  # of the whole
+    assert [one[:3] for one in found_in(program.stream(tmp_path))] == [("l2_norm", False, [1, 2, 3, 4])]
+
+
+def test_a_complex_product_turns_pairs_of_real_numbers(tmp_path: Path) -> None:
+    program = Program()
+    program.dtypes |= {"turns": "c64", "spectrum": "c64"}
+    program.shapes |= {"turns": [1, 2], "pairs": [8, 2], "spectrum": [8, 2]}
+    program.run("_to_copy", "x", "pairs", [8, 4], dtype="f32")
+    program.shapes["pairs"], program.dtypes["pairs"] = [8, 2], "c64"  # a view
+    program.run("mul", "pairs turns", "turned", [8, 2], dtype="c64")
+    program.run("mul", "spectrum turns", "filtered", [8, 2], dtype="c64")
+    assert [one[:3] for one in found_in(program.stream(tmp_path))] == [("rotary", False, [0, 1])]
+
+
+def test_the_mean_makes_a_loss_of_log_probabilities(tmp_path: Path) -> None:
+    for averaged in (False, True):
+        program, size = Program(), [8, 4000]
+        program.run("mm", "h w", "logits", size)
+        program.run("gather", "logits target", "chosen", [8])
+        program.run("logsumexp", "logits", "log", [8])
+        program.run("sub", "log chosen", "each", [8])
+        if averaged:
+            program.run("mean", "each", "loss", [])
+        found = [one[:3] for one in found_in(program.stream(tmp_path))]
+        name = "cross_entropy" if averaged else "log_probs"
+        assert found == [(name, False, [1, 2, 3, 4][: 3 + averaged])]
+
+
+def test_an_update_by_a_sign_has_its_momentum(tmp_path: Path) -> None:
+    program, size = Program(), [64, 64]
+    program.run("mm", "x w", "y", size)
+    for name, reads, out in (
+        ("mul_", "w", "w"),
+        ("mul", "m", "mean"),
+        ("add", "mean grad", "update"),
+        ("sign_", "update", "update"),
+        ("add_", "w update", "w"),
+        ("mul_", "m", "m"),
+        ("add_", "m grad", "m"),
+    ):
+        program.run(name, reads, out, size, ph="opt", seq=-1)
+    assert [one[:3] for one in found_in(program.stream(tmp_path))] == [("lion", False, list(range(1, 8)))]

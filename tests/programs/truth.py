@@ -26,7 +26,7 @@ before it, a concatenation, a product and a sum behind it."""
 APART = 8
 """So many nodes of other computations lie between two nodes of one, at most (a product and its views)."""
 
-OF_PARTS = ("rotary", "swiglu", "geglu", "moe_expert_loop")
+OF_PARTS = ("rotary", "swiglu", "geglu", "limited_swiglu", "moe_expert_loop")
 """Computations that take parts of one tensor."""
 
 FORWARD_ONLY = ("bias_add",)

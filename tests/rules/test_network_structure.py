@@ -26,7 +26,8 @@ RULES = [rule.id for rule in book("network_structure")]
 SHAPED = (
     *("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022"),
     *("NS030", "NS031", "NS032", "NS033", "NS034", "NS035", "NS036", "NS037", "NS038", "NS039", "NS040", "NS041"),
-    *("NS042", "NS043", "NS044", "NS045", "NS046", "NS047", "NS048", "NS049", "NS054", "NS055", "NS056"),
+    *("NS042", "NS043", "NS044", "NS045", "NS046", "NS047", "NS048", "NS049", "NS054", "NS055", "NS056", "NS057"),
+    *("NS058", "NS059"),
 )
 """Rules that cannot answer without shapes; NS020, NS024 and NS025 ask for a norm first."""
 

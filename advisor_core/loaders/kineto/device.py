@@ -18,6 +18,7 @@ from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
 from advisor_core.loaders.kineto.results import Tensors, tensors, with_types_of_lists, works_on_lists
+from advisor_core.loaders.kineto.taken import with_rows_taken
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.nesting import enclosing_of
 
@@ -160,7 +161,7 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
         )
     per_kernel = np.array(found, object).reshape(-1, len(Tensors._fields))[numbers]
     columns = {name: per_kernel[:, place] for place, name in enumerate(Tensors._fields)}
-    typed = with_types_of_lists(frame[["type", "stream", "start_ns"]].assign(**columns))
+    typed = with_types_of_lists(with_rows_taken(frame[["type", "stream", "start_ns"]].assign(**columns)))
     return {name: pd.Series(pd.Categorical(typed[name])) for name in Tensors._fields}
 
 

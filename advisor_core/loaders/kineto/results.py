@@ -83,6 +83,9 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return _joined(given)
     if name in words.RESULTS["ranks"]:
         return _ranked(given, *words.RESULTS["ranks"][name])
+    if name in words.RESULTS["orders"] and given.shapes[0]:
+        ordered, kind = _text(given.shapes[0]), given.dtypes[0]
+        return Tensors(_text(given.read[0]), kind, f"{ordered};{ordered}", f"{kind};INT64")
     if name.startswith(words.RESULTS["on_lists"]):
         return _of_lists(name.removeprefix(words.RESULTS["on_lists"]).rstrip("_"), given.lists)
     written = _result(name, given)
@@ -223,7 +226,8 @@ def _broadcast(name: str, given: Inputs, places: list[int]) -> tuple[Shape, str]
     # A number, or a tensor of no axes, does not widen the type of a tensor that has some.
     ranked = [place for place in chosen if given.shapes[place]] or chosen
     dtype = _widest({given.dtypes[place] for place in ranked})
-    others = len(ranked) < len(given.shapes)
+    # What is no tensor with axes may be a number that is not whole.
+    others = any(kind not in _INTEGERS for place, kind in enumerate(given.dtypes) if place not in ranked)
     return shape, "" if dtype in _INTEGERS and (others or name in words.RESULTS["divides"]) else dtype
 
 

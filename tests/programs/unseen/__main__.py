@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from tests.programs.unseen.later import LATER
 from tests.programs.unseen.models import MODELS
 from tests.programs.unseen.own import OWN
 from tests.programs.unseen.program import Decoding, Training
@@ -87,7 +88,7 @@ def main() -> None:
     spec.loader.exec_module(tools)
     tools.HERE = folder
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for program in (*MODELS, *OWN):
+    for program in (*MODELS, *OWN, *LATER):
         if names and program.name not in names:
             continue
         record: Callable[[Any, ModuleType], Any] = train if isinstance(program, Training) else decode
