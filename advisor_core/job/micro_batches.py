@@ -27,8 +27,8 @@ from advisor_core.replay.graph import Graph
 
 SLOWER: Final = 0.07
 """By so much kernels of half the micro-batch are slower altogether, as the mean of four doublings that were published
-(docs/sources.md#size-of-a-micro-batch); at the least that is promised by twice as much, as one of them can be; our choice
-for want of the single ones."""
+(docs/sources.md#size-of-a-micro-batch). At the least that is promised it is twice as much, as one of them can be; our
+choice for want of the single ones."""
 
 SHORTEST: Final = 0.05
 """Of the kernels of a rank so many are taken to be no longer than what it takes to start one; our choice."""

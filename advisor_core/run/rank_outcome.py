@@ -185,7 +185,7 @@ def context_of(store: FactStore) -> dict[str, Scalar]:
 
 
 def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
-    """The chip as derived, else as recorded; of one without a recorded name the models that fit it (`fitting_models`)."""
+    """The chip as derived, else as recorded; of one without a recorded name ``fitting_models``, those it can be."""
     found = store.get(chip)
     if found is None:
         rates = store.get(peaks)
