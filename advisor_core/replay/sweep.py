@@ -11,7 +11,6 @@ as for one.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -25,8 +24,8 @@ _UNBOUND = 2 * NEVER
 """Before any time that a replay gives, also one that an edge that does not hold would give."""
 
 
-SIDE_BY_SIDE = 1 << 17
-"""Nodes of the graphs that one pass takes side by side: 1 MiB for each of its arrays."""
+SIDE_BY_SIDE = 1 << 20
+"""Nodes of the graphs that one pass takes side by side: 8 MiB for each of its arrays."""
 
 MOST_SIDE_BY_SIDE = 16
 """More graphs in a pass than this gain nothing on a job of 8,792 nodes in 379 levels: a graph takes 2.1 ms alone,
@@ -57,31 +56,50 @@ def passes(count: int, nodes: int) -> Iterator[tuple[int, int]]:
 
 
 def _pass(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
-    one, count = graphs[0], len(graphs)
-    layout = one.side_by_side(count)
-    duration, pause, lag = (
-        np.concatenate(times)
-        for times in zip(*((graph.duration, graph.pause, graph.lag) for graph in graphs), strict=True)
-    )
-    duration = duration[layout.nodes]
-    shift = np.cumsum(duration + pause[layout.nodes]) - layout.block * _APART
-    own = duration - shift
+    """A column of the arrays is a graph, a row a place of the layout."""
+    one, layout = graphs[0], graphs[0].layout
+    own = np.empty((len(one), len(graphs)), dtype=np.int64)
+    shift = np.empty_like(own)
+    takes = np.empty((len(layout.times), len(graphs)), dtype=np.int64)
+    for number, graph in enumerate(graphs):
+        duration = graph.duration[layout.nodes]
+        own[:, number] = duration
+        shift[:, number] = np.cumsum(duration + graph.pause[layout.nodes])
+        takes[:, number] = np.concatenate([graph.lag, graph.pause])[layout.times]
+    shift -= (layout.block * _APART)[:, np.newaxis]
     # From here on all is counted from ``shift``, which is taken off each place: then an edge is one addition.
-    reached = own + _UNBOUND
-    begins = np.flatnonzero(one.before < 0)
-    places = layout.place.reshape(count, len(one))[:, begins]
-    reached[places] = own[places] + np.stack([since[one.chain[begins]] for since in free])
-    takes = layout.lags(lag, pause) + shift[layout.sources] + own[layout.into]
-    borders = (layout.begins, layout.target_begins, layout.edge_begins)
-    levels = (itertools.pairwise(border.tolist()) for border in borders)
-    for (low, high), (first, last), (since, until) in zip(*levels, strict=True):
-        if last > first:
-            arrived = reached[layout.sources[since:until]] + takes[since:until]
-            targets = layout.targets[first:last]
-            latest = np.maximum.reduceat(arrived, layout.first[first:last])
-            reached[targets] = np.maximum(reached[targets], latest)
-        level = reached[low:high]
-        np.maximum.accumulate(level, out=level)
-    found = np.empty(len(reached), dtype=np.int64)
-    found[layout.nodes] = reached + shift
-    return list(found.reshape(count, len(one)))
+    own -= shift
+    takes += shift.take(layout.sources, axis=0)
+    takes += own.take(layout.into, axis=0)
+    begun = own[layout.first_places] + np.stack([since[one.chain[layout.firsts]] for since in free], axis=1)
+    reached = own
+    reached += _UNBOUND
+    reached[layout.first_places] = begun
+    for low, high, runs, since, until, sources, targets, first in layout.levels:
+        if until > since:
+            arrived = reached.take(sources, axis=0)
+            arrived += takes[since:until]
+            if first is not None:
+                arrived = _latest(arrived, first)
+            if isinstance(targets, slice):
+                level = reached[targets]
+                np.maximum(level, arrived, out=level)
+            else:
+                reached[targets] = np.maximum(reached.take(targets, axis=0), arrived)
+        if runs:
+            level = reached[low:high]
+            np.maximum.accumulate(level, axis=0, out=level)
+    reached += shift
+    found = []
+    for number in range(len(graphs)):
+        ended = np.empty(len(one), dtype=np.int64)
+        ended[layout.nodes] = reached[:, number]
+        found.append(ended)
+    return found
+
+
+def _latest(arrived: Ints, first: Ints) -> Ints:
+    """Of each target the latest of its edges. ``first``: the first edge of each."""
+    if len(first) == 1:
+        return np.maximum.reduce(arrived, axis=0)
+    return np.maximum.reduceat(arrived, first, axis=0)
