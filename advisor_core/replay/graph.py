@@ -14,7 +14,7 @@ Nodes are numbered so that everything a node depends on has a lower number: `Gra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,10 @@ def before_on_chain(chain: Ints) -> Ints:
     same = chain[order[1:]] == chain[order[:-1]]
     before[order[1:][same]] = order[:-1][same]
     return before
+
+
+_OF_STRUCTURE = ("before", "levels", "layout")
+"""What is found of a graph once, whatever its times are."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.chain)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What was found of its structure for replays is found again where it is replayed again."""
+        return {name: value for name, value in vars(self).items() if name not in ("levels", "layout")}
 
     @cached_property
     def before(self) -> Ints:
@@ -85,15 +93,16 @@ class Graph:
 
     def changed(self, *, duration: Ints | None = None, pause: Ints | None = None, lag: Ints | None = None) -> Graph:
         """The same nodes and edges with other times. What was found of its structure is kept."""
-        other = replace(
-            self,
+        other = object.__new__(Graph)  # what was checked of the edges need not be checked again
+        other.__dict__.update(
+            chain=self.chain,
             duration=self.duration if duration is None else duration,
             pause=self.pause if pause is None else pause,
+            source=self.source,
+            target=self.target,
             lag=self.lag if lag is None else lag,
+            **{name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__},
         )
-        for name in ("before", "levels", "layout"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
         return other
 
     @cached_property
