@@ -9,7 +9,7 @@ task queue, a stream of the device, the meeting point of a collective. A node be
 and takes ``duration`` ns. So the end of a node is a maximum of sums, which makes it possible to replay a million of
 nodes with a few operations on whole arrays (`advisor_core.replay.sweep`).
 
-Nodes are numbered so that everything a node depends on has a lower number: `Graph.levels` relies on it.
+Nodes are numbered so that everything a node depends on has a lower number: `advisor_core.replay.tracks` relies on it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,10 @@ from functools import cached_property
 
 import numpy as np
 
-from advisor_core.replay.layout import Ints, Layout
+from advisor_core.replay.structure import Ints, Structure
 
 NEVER = -(1 << 42)
 """The lag of an edge that does not hold: 73 minutes before all others, further than a recording reaches."""
-
-
-def before_on_chain(chain: Ints) -> Ints:
-    """The number of the node before each on its chain, -1 for the first of a chain. ``chain``: of each node, in
-    order."""
-    order = np.argsort(chain, kind="stable")
-    before = np.full(len(chain), -1, dtype=np.int64)
-    same = chain[order[1:]] == chain[order[:-1]]
-    before[order[1:][same]] = order[:-1][same]
-    return before
-
-
-_OF_STRUCTURE = ("before", "levels", "layout")
-"""What is found of a graph once, whatever its times are."""
 
 
 @dataclass(frozen=True)
@@ -62,34 +48,18 @@ class Graph:
         return len(self.chain)
 
     def __getstate__(self) -> dict[str, object]:
-        """What was found of its structure for replays is found again where it is replayed again."""
-        return {name: value for name, value in vars(self).items() if name not in ("levels", "layout")}
+        """What was found of its structure is found again where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "structure"}
 
     @cached_property
+    def structure(self) -> Structure:
+        """Its nodes and edges without their times."""
+        return Structure(self.chain, self.source, self.target)
+
+    @property
     def before(self) -> Ints:
         """The node before each on its chain, -1 for the first of a chain."""
-        return before_on_chain(self.chain)
-
-    @cached_property
-    def levels(self) -> Ints:
-        """How often the longest way to each node changes its chain. Along a chain the level never falls, so that the
-        nodes of a chain in one level follow one another, and all edges into a level come from lower ones."""
-        levels = [0] * len(self)
-        reached = [0] * (int(self.chain.max()) + 1 if len(self) else 0)
-        order = np.argsort(self.target, kind="stable")
-        sources, targets = self.source[order].tolist(), self.target[order].tolist()
-        sources.append(-1)
-        targets.append(len(self))
-        edge = 0
-        for node, chain in enumerate(self.chain.tolist()):
-            level = reached[chain]
-            while targets[edge] == node:
-                below = levels[sources[edge]]
-                if below >= level:
-                    level = below + 1
-                edge += 1
-            levels[node] = reached[chain] = level
-        return np.array(levels, dtype=np.int64)
+        return self.structure.before
 
     def changed(self, *, duration: Ints | None = None, pause: Ints | None = None, lag: Ints | None = None) -> Graph:
         """The same nodes and edges with other times. What was found of its structure is kept."""
@@ -101,7 +71,7 @@ class Graph:
             source=self.source,
             target=self.target,
             lag=self.lag if lag is None else lag,
-            **{name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__},
+            structure=self.structure,
         )
         return other
 
@@ -117,10 +87,6 @@ class Graph:
         other = Graph(
             self.chain[::-1], self.duration[::-1], pause[::-1], last - self.target, last - self.source, self.lag
         )
-        other.__dict__["levels"] = (self.levels.max(initial=0) - self.levels)[::-1]
+        levels = self.structure.levels
+        other.structure.__dict__.update(levels=(levels.max(initial=0) - levels)[::-1], quick_layout=None)
         return other
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The order in which a replay goes through the nodes."""
-        return Layout.of(self.levels, self.chain, self.before, self.source, self.target)

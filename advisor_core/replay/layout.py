@@ -1,4 +1,4 @@
-"""The order in which a replay goes through the nodes of a graph: level by level, and in a level chain by chain."""
+"""The order in which a replay goes through the nodes of a graph: level by level, and in a level track by track."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+
+from advisor_core.replay.tracks import Tracks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,55 +36,73 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The nodes in order of level and chain. ``nodes``: the node at each place; ``block``: the number of each place's
-    run of a chain within its level, counted within the level; ``firsts``: the first nodes of the chains, and
-    ``first_places``, where they are.
+    """The nodes in order of level and track. ``tracks``: the tracks; ``nodes``: the node at each place; ``block``: the
+    number of each place's run of a track within its level, counted within the level; ``begin``: the first place of its
+    level. ``times``: the place of what passes between it and the one before on the track, as of
+    `advisor_core.replay.tracks.Tracks`. ``firsts``: the first nodes of the chains, and ``first_places``, where they
+    are. ``turn_places``: where tracks go on to another chain.
 
-    ``sources`` and ``into`` (places): the edges in order of their target. A chain that goes on in a later level does so
-    by an edge, too. ``times``: the place of the time of each among the lags of the edges of the graph followed by the
-    pauses of its nodes.
+    ``sources`` and ``into`` (places), ``edge_times`` (as ``times``): the edges in order of their target. A track that
+    goes on in a later level does so by an edge, too.
     """
 
+    tracks: Tracks
     nodes: Ints
     block: Ints
+    begin: Ints
+    times: Ints
     firsts: Ints
     first_places: Ints
+    turn_places: Ints
     sources: Ints
     into: Ints
-    times: Ints
+    edge_times: Ints
     levels: list[Level]
 
     @classmethod
-    def of(cls, level: Ints, chain: Ints, before: Ints, source: Ints, target: Ints) -> Layout:
-        """``level``, ``chain`` and ``before`` (`advisor_core.replay.graph.Graph`): of each node; ``source`` and
-        ``target``: of each edge."""
-        count = len(chain)
-        nodes = np.lexsort((np.arange(count), chain, level))
+    def of(cls, tracks: Tracks, before: Ints) -> Layout:
+        """``before``: the node before each on its chain, -1 for the first of a chain."""
+        count, link = len(before), tracks.link
+        track = _numbered(link)
+        nodes = np.lexsort((np.arange(count), track, tracks.levels))
         place = np.empty(count, dtype=np.int64)
         place[nodes] = np.arange(count)
-        level, chain = level[nodes], chain[nodes]
+        level, track = tracks.levels[nodes], track[nodes]
         depth = int(level[-1]) + 1 if count else 0
         begins = np.searchsorted(level, np.arange(depth + 1))
         new_level = np.concatenate([[True], level[1:] != level[:-1]])[:count]
-        new_block = new_level | np.concatenate([[True], chain[1:] != chain[:-1]])[:count]
+        new_block = new_level | np.concatenate([[True], track[1:] != track[:-1]])[:count]
         numbered = np.cumsum(new_block) - 1
-        block = numbered - numbered[begins[:-1]][level] if count else numbered
-        goes_on = np.flatnonzero(new_block[place] & (before >= 0))
-        sources = place[np.concatenate([source, before[goes_on]])]
-        targets = place[np.concatenate([target, goes_on])]
+        begin = begins[:-1][level]
+        goes_on = np.flatnonzero(new_block[place] & (link >= 0))
+        sources = place[np.concatenate([tracks.source, link[goes_on]])]
+        targets = place[np.concatenate([tracks.target, goes_on])]
         order = np.argsort(targets, kind="stable")
         sources, into = sources[order], targets[order]
-        firsts = np.flatnonzero(before < 0)
+        block, firsts = numbered - numbered[begin], np.flatnonzero(before < 0)
         return cls(
+            tracks=tracks,
             nodes=nodes,
             block=block,
+            begin=begin,
+            times=tracks.time[nodes],
             firsts=firsts,
             first_places=place[firsts],
+            turn_places=np.sort(place[(link >= 0) & (link != before) & ~new_block[place]]),
             sources=sources,
             into=into,
-            times=np.concatenate([np.arange(len(source)), len(source) + goes_on])[order],
+            edge_times=np.concatenate([tracks.edge_time, tracks.time[goes_on]])[order],
             levels=_levels(begins, block, sources, into),
         )
+
+
+def _numbered(link: Ints) -> Ints:
+    """The number of the track of each node."""
+    found = list(range(len(link)))
+    for node, linked in enumerate(link.tolist()):
+        if linked >= 0:
+            found[node] = found[linked]
+    return np.array(found, dtype=np.int64)
 
 
 def _levels(begins: Ints, block: Ints, sources: Ints, into: Ints) -> list[Level]:

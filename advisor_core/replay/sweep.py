@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from advisor_core.replay.graph import NEVER, Graph, Ints
+from advisor_core.replay.layout import Layout
 
 _APART = 1 << 44
 """Runs of one level are laid this far apart: more than a replay lasts (5 hours) and than `NEVER` reaches."""
@@ -37,14 +38,14 @@ def ends(graph: Graph, free: Ints | None = None) -> Ints:
     edges and chains holds a node up."""
     if free is None:
         free = np.zeros(int(graph.chain.max(initial=-1)) + 1, dtype=np.int64)
-    return _pass([graph], [free])[0]
+    return _swept([graph], [free])[0]
 
 
 def ends_of_each(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
     """As `ends`, of graphs that differ in nothing but their times (`Graph.changed`). ``free``: of each of them."""
     found: list[Ints] = []
     for first, last in passes(len(graphs), len(graphs[0]) if graphs else 0):
-        found += _pass(graphs[first:last], free[first:last])
+        found += _swept(graphs[first:last], free[first:last])
     return found
 
 
@@ -55,18 +56,35 @@ def passes(count: int, nodes: int) -> Iterator[tuple[int, int]]:
     return ((first, min(count, first + at_once)) for first in range(0, count, at_once))
 
 
-def _pass(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
+def _swept(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
+    """The ends of each, in one pass for those that the quick layout serves and one for the others."""
+    structure, found = graphs[0].structure, {}
+    quick = structure.quick_layout
+    serves = [quick is not None and quick.tracks.serve(graph) for graph in graphs]
+    for layout, served in ((quick, True), (structure.layout, False)):
+        chosen = [number for number, does in enumerate(serves) if does == served]
+        if layout is not None and chosen:
+            ended = _pass(layout, [graphs[number] for number in chosen], [free[number] for number in chosen])
+            found |= dict(zip(chosen, ended, strict=True))
+    return [found[number] for number in range(len(graphs))]
+
+
+def _pass(layout: Layout, graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
     """A column of the arrays is a graph, a row a place of the layout."""
-    one, layout = graphs[0], graphs[0].layout
-    own = np.empty((len(one), len(graphs)), dtype=np.int64)
-    shift = np.empty_like(own)
-    takes = np.empty((len(layout.times), len(graphs)), dtype=np.int64)
+    one, nodes, edges = graphs[0], len(graphs[0]), len(graphs[0].source)
+    times = np.empty((edges + nodes, len(graphs)), dtype=np.int64)
+    own = np.empty((nodes, len(graphs)), dtype=np.int64)
     for number, graph in enumerate(graphs):
-        duration = graph.duration[layout.nodes]
-        own[:, number] = duration
-        shift[:, number] = np.cumsum(duration + graph.pause[layout.nodes])
-        takes[:, number] = np.concatenate([graph.lag, graph.pause])[layout.times]
-    shift -= (layout.block * _APART)[:, np.newaxis]
+        own[:, number] = graph.duration
+        times[:edges, number] = graph.lag
+        times[edges:, number] = graph.pause
+    own = own.take(layout.nodes, axis=0)
+    shift = times.take(layout.times, axis=0)
+    apart = _parted(layout, shift) * _APART
+    shift += own
+    np.cumsum(shift, axis=0, out=shift)
+    shift -= apart
+    takes = times.take(layout.edge_times, axis=0)
     # From here on all is counted from ``shift``, which is taken off each place: then an edge is one addition.
     own -= shift
     takes += shift.take(layout.sources, axis=0)
@@ -92,10 +110,26 @@ def _pass(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
     reached += shift
     found = []
     for number in range(len(graphs)):
-        ended = np.empty(len(one), dtype=np.int64)
+        ended = np.empty(nodes, dtype=np.int64)
         ended[layout.nodes] = reached[:, number]
         found.append(ended)
     return found
+
+
+def _parted(layout: Layout, between: Ints) -> Ints:
+    """The number of each place's run within its level, in each graph: a turn that does not hold ends a run. Nothing
+    passes there, then. ``between``: what passes between each place and the one before, of each graph."""
+    turns = between[layout.turn_places]
+    broken, of = np.nonzero(turns < NEVER // 2)
+    if not len(broken):
+        return layout.block[:, np.newaxis]
+    between[layout.turn_places[broken], of] = 0
+    ended = np.zeros_like(between)
+    ended[layout.turn_places[broken], of] = 1
+    np.cumsum(ended, axis=0, out=ended)
+    ended -= ended.take(layout.begin, axis=0)
+    ended += layout.block[:, np.newaxis]
+    return ended
 
 
 def _latest(arrived: Ints, first: Ints) -> Ints:
