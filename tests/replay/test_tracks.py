@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,30 @@ def test_streams_that_take_turns_are_one_level(turns: int, data: st.DataObject) 
     free = np.array([30, 2_000], dtype=np.int64)
     found = ends_of_each(several, [free] * 3)
     assert [ended.tolist() for ended in found] == [slow_ends(one, [30, 2_000]) for one in several]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_where_some_take_turns_the_ends_are_the_same(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    count, chains = int(random.integers(2, 60)), int(random.integers(2, 6))
+    chain = random.integers(0, chains, count) if seed % 2 else np.arange(count) % chains
+    pairs = np.sort(random.integers(0, count, (count // 2, 2)), axis=1)
+    turns = np.flatnonzero(random.random(count - 1) < random.choice([0.5, 0.8, 1.0]))
+    source, target = np.concatenate([np.stack([turns, turns + 1], axis=1), pairs]).T
+    apart = chain[source] != chain[target]
+    source, target = source[apart], target[apart]
+    durations, lags = random.integers(0, 1000, (2, count)), random.integers(0, 300, len(source))
+    graph = along_turns(Graph(chain, *durations, source, target, lags))
+    several = [graph]
+    for share in (0.0, 0.02, 0.1, 0.5):
+        lag = np.where(random.random(len(lags)) < share, NEVER, lags)
+        pause = graph.pause * random.integers(0, 2, count)
+        several.append(graph.changed(duration=random.integers(0, 1000, count), pause=pause, lag=lag))
+    free = [random.integers(0, 10_000, 6) for _ in several]
+    found = ends_of_each(several, free)
+    assert [ended.tolist() for ended in found] == [
+        slow_ends(one, since.tolist()) for one, since in zip(several, free, strict=True)
+    ]
 
 
 def test_tracks_serve_while_no_way_past_a_turn_is_longer() -> None:
