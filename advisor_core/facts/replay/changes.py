@@ -115,31 +115,63 @@ class Merging(Cure):
         as in the recording."""
         if len(self.waits.feeding):
             graph = self.waits.apply(recorded, graph)
+        return self.places(recorded).merged(self, graph)
+
+    def places(self, recorded: RankGraph) -> Places:
+        """Where in the graph of a rank the kernels are, with any other changes."""
         nodes = recorded.nodes
         replayed = nodes.at(TASK, self.tasks) >= 0
         order = np.lexsort((self.tasks[replayed], self.chain[replayed]))
         tasks, chain = self.tasks[replayed][order], self.chain[replayed][order]
-        if not len(tasks):
-            return graph
         border = chain[1:] != chain[:-1]
-        stays = np.concatenate([border, [True]] if self.at_end else [[True], border])
+        stays = np.concatenate([border, [True]] if self.at_end else [[True], border])[: len(tasks)]
         own = nodes.at(TASK, tasks)
-        taken = np.bincount(chain, weights=graph.duration[own], minlength=len(self.before_ns))
-        shrunk = taken * self.after_ns / np.maximum(self.before_ns, 1)
+        freed, launched = (nodes.at(kind, tasks[~stays]) for kind in (FEED, LAUNCH))
+        launched = launched[launched >= 0]
+        return Places(
+            chain=chain,
+            own=own,
+            stays=stays,
+            freed=freed[freed >= 0],
+            launched=launched,
+            launching=recorded.launching(own[~stays], launched),
+            feeds=nodes.numbers(FEED),
+        )
+
+
+@dataclass(frozen=True)
+class Places:
+    """The nodes of kernels that become one: ``own``, of the kernels, in order of their chains; ``stays``, which of them
+    do; ``freed`` and ``launched``, of the host that does not launch the others any more; ``launching``: the edges by
+    which these would wait for it. ``feeds``: all of the host that hand something over."""
+
+    chain: Ints
+    own: Ints
+    stays: npt.NDArray[np.bool_]
+    freed: Ints
+    launched: Ints
+    launching: Ints
+    feeds: Ints
+
+    def merged(self, change: Merging, graph: Graph) -> Graph:
+        """The graph with the change."""
+        own, chain, stays = self.own, self.chain, self.stays
+        if not len(own):
+            return graph
+        taken = np.bincount(chain, weights=graph.duration[own], minlength=len(change.before_ns))
+        shrunk = taken * change.after_ns / np.maximum(change.before_ns, 1)
         pauses = np.where(stays | (graph.pause[own] <= SHORT_GAP_NS), 0, graph.pause[own])
         shrunk += np.bincount(chain, weights=pauses, minlength=len(shrunk))
         duration, pause, lag = graph.duration.copy(), graph.pause.copy(), graph.lag.copy()
         duration[own[stays]] = np.rint(shrunk[chain[stays]]).astype(np.int64)
         gone = own[~stays]
         duration[gone], pause[gone] = 0, 0
-        freed, launched = (nodes.at(kind, tasks[~stays]) for kind in (FEED, LAUNCH))
-        freed, launched = freed[freed >= 0], launched[launched >= 0]
-        fed = graph.duration[nodes.numbers(FEED)]
+        fed = graph.duration[self.feeds]
         if (fed > 0).any():
-            longest = self.longest * float(np.median(fed[fed > 0]))
-            duration[freed] -= np.minimum(duration[freed], longest).astype(np.int64)
-        duration[launched] = 0
-        lag[recorded.launching(gone, launched)] = NEVER
+            longest = change.longest * float(np.median(fed[fed > 0]))
+            duration[self.freed] -= np.minimum(duration[self.freed], longest).astype(np.int64)
+        duration[self.launched] = 0
+        lag[self.launching] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)
 
 
@@ -191,25 +223,31 @@ class Changing:
     def __init__(self, recorded: RankGraph) -> None:
         self._recorded = recorded
         self._of_host: dict[tuple[int, ...], tuple[list[HostChange], Graph]] = {}
+        self._places: dict[int, tuple[Merging, Places]] = {}
 
     def changed(self, changes: Sequence[Change]) -> Graph:
         """The graph with these changes."""
         of_host = [change for change in changes if isinstance(change, HostChange)]
         of_host += [change.waits for change in changes if isinstance(change, Merging)]
         graph = self._with_host([change for change in of_host if not change.changes_nothing])
-        others = [
-            replace(change, waits=HostChange()) if isinstance(change, Merging) else change
-            for change in changes
-            if not isinstance(change, HostChange)
-        ]
+        others = [change for change in changes if not isinstance(change, HostChange)]
         for change in sorted(others, key=lambda other: _ORDER.index(type(other))):
-            graph = change.apply(self._recorded, graph)
+            if isinstance(change, Merging):
+                graph = self._places_of(change).merged(change, graph)
+            else:
+                graph = change.apply(self._recorded, graph)
         return graph
+
+    def _places_of(self, change: Merging) -> Places:
+        # Changes are known by their ids, and held as long as these are, so that they stay theirs.
+        if id(change) not in self._places:
+            self._places[id(change)] = change, change.places(self._recorded)
+        return self._places[id(change)][1]
 
     def _with_host(self, changes: list[HostChange]) -> Graph:
         if not changes:
             return self._recorded.graph
-        key = tuple(map(id, changes))  # they are held as long as the key is, so that it stays theirs
+        key = tuple(map(id, changes))
         held = self._of_host.pop(key, None) or (changes, joined(changes).apply(self._recorded, self._recorded.graph))
         self._of_host[key] = held
         if len(self._of_host) > HELD:
