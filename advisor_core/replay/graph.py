@@ -16,10 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from advisor_core.replay.structure import Ints, Structure
+from advisor_core.replay.structure import Structure
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 NEVER = -(1 << 42)
 """The lag of an edge that does not hold: 73 minutes before all others, further than a recording reaches."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from advisor_core.replay.tracks import Tracks
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-Ints: TypeAlias = "npt.NDArray[np.int64]"
+    from advisor_core.replay.graph import Ints
 
 
 class Level(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from advisor_core.replay.layout import Layout
 from advisor_core.replay.tracks import chains_of, levels, turning
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from advisor_core.replay.graph import Ints
 
-Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 WIDE = 256
 """Levels with more nodes than this in the middle cost what their nodes cost, however many they are: a level costs about

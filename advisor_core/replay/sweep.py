@@ -12,6 +12,7 @@ as for one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,15 +39,7 @@ def ends(graph: Graph, free: Ints | None = None) -> Ints:
     edges and chains holds a node up."""
     if free is None:
         free = np.zeros(int(graph.chain.max(initial=-1)) + 1, dtype=np.int64)
-    return _swept([graph], [free])[0]
-
-
-def ends_of_each(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
-    """As `ends`, of graphs that differ in nothing but their times (`Graph.changed`). ``free``: of each of them."""
-    found: list[Ints] = []
-    for first, last in passes(len(graphs), len(graphs[0]) if graphs else 0):
-        found += _swept(graphs[first:last], free[first:last])
-    return found
+    return SideBySide([graph]).ends([free])[0]
 
 
 def passes(count: int, nodes: int) -> Iterator[tuple[int, int]]:
@@ -56,64 +49,97 @@ def passes(count: int, nodes: int) -> Iterator[tuple[int, int]]:
     return ((first, min(count, first + at_once)) for first in range(0, count, at_once))
 
 
-def _swept(graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
-    """The ends of each, in one pass for those that the quick layout serves and one for the others."""
-    structure, found = graphs[0].structure, {}
-    quick = structure.quick_layout
-    serves = [quick is not None and quick.tracks.serve(graph) for graph in graphs]
-    for layout, served in ((quick, True), (structure.layout, False)):
-        chosen = [number for number, does in enumerate(serves) if does == served]
-        if layout is not None and chosen:
-            ended = _pass(layout, [graphs[number] for number in chosen], [free[number] for number in chosen])
-            found |= dict(zip(chosen, ended, strict=True))
-    return [found[number] for number in range(len(graphs))]
+class SideBySide:
+    """Graphs that differ in nothing but their times (`Graph.changed`), made ready for any number of passes over all of
+    them. `passes` says how many there is room for."""
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self._parts: list[tuple[list[int], _Columns]] = []
+        if not graphs:
+            return
+        structure = graphs[0].structure
+        quick = structure.quick_layout
+        serves = [quick is not None and quick.tracks.serve(graph) for graph in graphs]
+        for layout, served in ((quick, True), (structure.layout, False)):
+            numbers = [number for number, does in enumerate(serves) if does == served]
+            if layout is not None and numbers:
+                self._parts.append((numbers, _Columns.of(layout, [graphs[number] for number in numbers])))
+
+    def ends(self, free: Sequence[Ints], of: Sequence[int] | None = None) -> list[Ints]:
+        """When each node ends, ns, of each of the graphs with the numbers ``of``, by default of all. ``free``: of each
+        of these, when each chain can begin with its first node."""
+        begins = dict(enumerate(free)) if of is None else dict(zip(of, free, strict=True))
+        found: dict[int, Ints] = {}
+        for numbers, columns in self._parts:
+            chosen = [place for place, number in enumerate(numbers) if number in begins]
+            if chosen:
+                ended = columns.ends([begins[numbers[place]] for place in chosen], chosen)
+                found |= dict(zip((numbers[place] for place in chosen), ended, strict=True))
+        return [found[number] for number in begins]
 
 
-def _pass(layout: Layout, graphs: Sequence[Graph], free: Sequence[Ints]) -> list[Ints]:
-    """A column of the arrays is a graph, a row a place of the layout."""
-    one, nodes, edges = graphs[0], len(graphs[0]), len(graphs[0].source)
-    times = np.empty((edges + nodes, len(graphs)), dtype=np.int64)
-    own = np.empty((nodes, len(graphs)), dtype=np.int64)
-    for number, graph in enumerate(graphs):
-        own[:, number] = graph.duration
-        times[:edges, number] = graph.lag
-        times[edges:, number] = graph.pause
-    own = own.take(layout.nodes, axis=0)
-    shift = times.take(layout.times, axis=0)
-    apart = _parted(layout, shift) * _APART
-    shift += own
-    np.cumsum(shift, axis=0, out=shift)
-    shift -= apart
-    takes = times.take(layout.edge_times, axis=0)
-    # From here on all is counted from ``shift``, which is taken off each place: then an edge is one addition.
-    own -= shift
-    takes += shift.take(layout.sources, axis=0)
-    takes += own.take(layout.into, axis=0)
-    begun = own[layout.first_places] + np.stack([since[one.chain[layout.firsts]] for since in free], axis=1)
-    reached = own
-    reached += _UNBOUND
-    reached[layout.first_places] = begun
-    for low, high, runs, since, until, sources, targets, first in layout.levels:
-        if until > since:
-            arrived = reached.take(sources, axis=0)
-            arrived += takes[since:until]
-            if first is not None:
-                arrived = _latest(arrived, first)
-            if isinstance(targets, slice):
-                level = reached[targets]
-                np.maximum(level, arrived, out=level)
-            else:
-                reached[targets] = np.maximum(reached.take(targets, axis=0), arrived)
-        if runs:
-            level = reached[low:high]
-            np.maximum.accumulate(level, axis=0, out=level)
-    reached += shift
-    found = []
-    for number in range(len(graphs)):
-        ended = np.empty(nodes, dtype=np.int64)
-        ended[layout.nodes] = reached[:, number]
-        found.append(ended)
-    return found
+@dataclass(frozen=True)
+class _Columns:
+    """Graphs that one layout serves. A column of the arrays is a graph; a row of ``own`` and ``shift`` a place of the
+    layout, one of ``takes`` an edge. All is counted from ``shift``, which is taken off each place: then an edge is one
+    addition. ``own``: the duration of a node. ``first_chains``: the chain of each of the first nodes."""
+
+    layout: Layout
+    own: Ints
+    shift: Ints
+    takes: Ints
+    first_chains: Ints
+
+    @classmethod
+    def of(cls, layout: Layout, graphs: Sequence[Graph]) -> _Columns:
+        nodes, edges = len(graphs[0]), len(graphs[0].source)
+        times = np.empty((edges + nodes, len(graphs)), dtype=np.int64)
+        durations = np.empty((nodes, len(graphs)), dtype=np.int64)
+        for number, graph in enumerate(graphs):
+            durations[:, number] = graph.duration
+            times[:edges, number] = graph.lag
+            times[edges:, number] = graph.pause
+        own = durations.take(layout.nodes, axis=0)
+        shift = times.take(layout.times, axis=0)
+        block = _parted(layout, shift)
+        shift += own
+        np.cumsum(shift, axis=0, out=shift)
+        shift -= block * _APART
+        own -= shift
+        takes = times.take(layout.edge_times, axis=0)
+        takes += shift.take(layout.sources, axis=0)
+        takes += own.take(layout.into, axis=0)
+        return cls(layout, own, shift, takes, graphs[0].chain[layout.firsts])
+
+    def ends(self, free: Sequence[Ints], of: Sequence[int]) -> list[Ints]:
+        """As `SideBySide.ends`, of these columns."""
+        layout, own, shift, takes = self.layout, self.own, self.shift, self.takes
+        if len(of) < own.shape[1]:
+            own, shift, takes = (times.take(of, axis=1) for times in (own, shift, takes))
+        reached = own + _UNBOUND
+        begun = np.stack([since[self.first_chains] for since in free], axis=1)
+        reached[layout.first_places] = own[layout.first_places] + begun
+        for low, high, runs, since, until, sources, targets, first in layout.levels:
+            if until > since:
+                arrived = reached.take(sources, axis=0)
+                arrived += takes[since:until]
+                if first is not None:
+                    arrived = _latest(arrived, first)
+                if isinstance(targets, slice):
+                    level = reached[targets]
+                    np.maximum(level, arrived, out=level)
+                else:
+                    reached[targets] = np.maximum(reached.take(targets, axis=0), arrived)
+            if runs:
+                level = reached[low:high]
+                np.maximum.accumulate(level, axis=0, out=level)
+        reached += shift
+        found = []
+        for number in range(len(of)):
+            ended = np.empty(len(own), dtype=np.int64)
+            ended[layout.nodes] = reached[:, number]
+            found.append(ended)
+        return found
 
 
 def _parted(layout: Layout, between: Ints) -> Ints:
@@ -134,6 +160,6 @@ def _parted(layout: Layout, between: Ints) -> Ints:
 
 def _latest(arrived: Ints, first: Ints) -> Ints:
     """Of each target the latest of its edges. ``first``: the first edge of each."""
-    if len(first) == 1:
-        return np.maximum.reduce(arrived, axis=0)
-    return np.maximum.reduceat(arrived, first, axis=0)
+    one = len(first) == 1
+    latest: Ints = np.maximum.reduce(arrived, axis=0) if one else np.maximum.reduceat(arrived, first, axis=0)
+    return latest

@@ -12,17 +12,13 @@ other chain takes as long in any case. Whether it does depends on the times: so 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from advisor_core.replay.graph import Graph
+    from advisor_core.replay.graph import Graph, Ints
     from advisor_core.replay.structure import Structure
-
-Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.layout import Layout
-from advisor_core.replay.sweep import ends, ends_of_each
+from advisor_core.replay.sweep import SideBySide, ends
 from advisor_core.replay.tracks import turning
 from tests.replay.graphs import TIMES, graphs, slow_ends
 
@@ -54,7 +54,7 @@ def test_streams_that_take_turns_are_one_level(turns: int, data: st.DataObject) 
         graph.changed(lag=np.where(np.arange(2 * turns - 1) == data.draw(st.integers(0, 2 * turns - 2)), NEVER, 7)),
     ]
     free = np.array([30, 2_000], dtype=np.int64)
-    found = ends_of_each(several, [free] * 3)
+    found = SideBySide(several).ends([free] * 3)
     assert [ended.tolist() for ended in found] == [slow_ends(one, [30, 2_000]) for one in several]
 
 
@@ -76,7 +76,7 @@ def test_where_some_take_turns_the_ends_are_the_same(seed: int) -> None:
         pause = graph.pause * random.integers(0, 2, count)
         several.append(graph.changed(duration=random.integers(0, 1000, count), pause=pause, lag=lag))
     free = [random.integers(0, 10_000, 6) for _ in several]
-    found = ends_of_each(several, free)
+    found = SideBySide(several).ends(free)
     assert [ended.tolist() for ended in found] == [
         slow_ends(one, since.tolist()) for one, since in zip(several, free, strict=True)
     ]

@@ -24,7 +24,8 @@ import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.intervals import Layer
-from advisor_core.replay.structure import Ints, before_on_chain
+from advisor_core.replay.graph import Ints
+from advisor_core.replay.structure import before_on_chain
 
 FEED, CALL, LAUNCH, TASK, RETURN, ROOM = range(6)
 """Kinds of nodes; of several that end at the same moment, one can depend on those of a lower number only."""
