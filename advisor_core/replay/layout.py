@@ -61,11 +61,10 @@ class Layout:
     def of(cls, tracks: Tracks, before: Ints) -> Layout:
         """``before``: the node before each on its chain, -1 for the first of a chain."""
         count, link = len(before), tracks.link
-        track = _numbered(link)
-        nodes = np.lexsort((np.arange(count), track, tracks.levels))
+        nodes = np.lexsort((np.arange(count), tracks.number, tracks.levels))
         place = np.empty(count, dtype=np.int64)
         place[nodes] = np.arange(count)
-        level, track = tracks.levels[nodes], track[nodes]
+        level, track = tracks.levels[nodes], tracks.number[nodes]
         depth = int(level[-1]) + 1 if count else 0
         begins = np.searchsorted(level, np.arange(depth + 1))
         new_level = np.concatenate([[True], level[1:] != level[:-1]])[:count]
@@ -92,15 +91,6 @@ class Layout:
             edge_times=np.concatenate([tracks.edge_time, tracks.time[goes_on]])[order],
             levels=_levels(begins, block, sources, into),
         )
-
-
-def _numbered(link: Ints) -> Ints:
-    """The number of the track of each node."""
-    found = list(range(len(link)))
-    for node, linked in enumerate(link.tolist()):
-        if linked >= 0:
-            found[node] = found[linked]
-    return np.array(found, dtype=np.int64)
 
 
 def _levels(begins: Ints, block: Ints, sources: Ints, into: Ints) -> list[Level]:

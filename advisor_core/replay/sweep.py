@@ -1,12 +1,13 @@
 """When each node ends: one pass over the levels of the graph, a few operations on arrays for each.
 
-Within a run of a chain, ``end[i] = max(ready[i], end[i-1] + pause[i]) + duration[i]``, where ``ready`` is when the
-sources of its edges have ended. With ``sums[i]`` the running sum of pauses and durations that is
+Within a run of a chain, or of a track that goes on from chain to chain (`advisor_core.replay.tracks`),
+``end[i] = max(ready[i], end[i-1] + pause[i]) + duration[i]``, where ``ready`` is when the sources of its edges have
+ended. With ``sums[i]`` the running sum of pauses and durations that is
 ``end[i] = sums[i] + max over j <= i of (ready[j] + duration[j] - sums[j])``: a running sum and a running maximum (the
 recurrence of Lindley for queues, which is linear in the (max, +) algebra). Runs of one level do not depend on one
-another and are laid so far apart that one running maximum serves them all. So do graphs of one structure with other
-times: a pass takes them side by side, as many as it has room for, because a level costs nearly the same for all of them
-as for one.
+another and are laid so far apart that one running maximum serves them all. Graphs of one structure with other times go
+through it side by side, each a column, as many as there is room for: a level costs nearly the same for all of them as
+for one.
 """
 
 from __future__ import annotations

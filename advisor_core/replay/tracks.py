@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tracks:
-    """``link``: the node before each on its track, -1 for the first of a track; ``time``: the place of what passes
-    between the two among the lags of the edges of the graph followed by the pauses of its nodes. ``source``, ``target``
-    and ``edge_time`` (as ``time``): what else leads to each node. ``levels``: of each node (`levels`).
+    """``number``: the track of each node; ``link``: the node before each on its track, -1 for the first of a track;
+    ``time``: the place of what passes between the two among the lags of the edges of the graph followed by the pauses
+    of its nodes. ``source``, ``target`` and ``edge_time`` (as ``time``): what else leads to each node. ``levels``: of
+    each node (`levels`).
 
     ``past``: nodes whose link from the one before on the chain is left out, for the way ``there`` (an edge), through
     the node ``over`` and ``back`` (an edge).
     """
 
+    number: Ints
     link: Ints
     time: Ints
     source: Ints
@@ -53,7 +55,9 @@ def chains_of(graph: Structure) -> Tracks:
     edges, none = len(graph.source), np.zeros(0, dtype=np.int64)
     times = edges + np.arange(len(graph))
     own = np.arange(edges)
-    return Tracks(graph.before, times, graph.source, graph.target, own, graph.levels, none, none, none, none)
+    return Tracks(
+        graph.chain, graph.before, times, graph.source, graph.target, own, graph.levels, none, none, none, none
+    )
 
 
 def turning(graph: Structure) -> Tracks:
@@ -81,7 +85,28 @@ def turning(graph: Structure) -> Tracks:
     own, chained = np.flatnonzero(stays), np.flatnonzero((before >= 0) & ~linked)
     sources, targets = np.concatenate([source[own], before[chained]]), np.concatenate([target[own], chained])
     edge_time = np.concatenate([own, edges + chained])
-    return Tracks(link, time, sources, targets, edge_time, levels(link, sources, targets), past, there, over, back)
+    return Tracks(
+        _numbered(link),
+        link,
+        time,
+        sources,
+        targets,
+        edge_time,
+        levels(link, sources, targets),
+        past,
+        there,
+        over,
+        back,
+    )
+
+
+def _numbered(link: Ints) -> Ints:
+    """The number of the track of each node."""
+    found = list(range(len(link)))
+    for node, linked in enumerate(link.tolist()):
+        if linked >= 0:
+            found[node] = found[linked]
+    return np.array(found, dtype=np.int64)
 
 
 def _ways_past(graph: Structure, link: Ints) -> tuple[Ints, Ints, Ints, Ints]:

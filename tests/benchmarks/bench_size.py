@@ -58,7 +58,15 @@ def test_replay(say: Say) -> None:
         graph = job_graph(kernels)
         since = time.process_time()
         layout = graph.structure.layout
-        held = [*vars(layout).values(), *vars(graph.structure).values(), graph.duration, graph.pause, graph.lag]
+        held = [
+            *vars(layout).values(),
+            layout.tracks.time,
+            layout.tracks.edge_time,
+            *vars(graph.structure).values(),
+            graph.duration,
+            graph.pause,
+            graph.lag,
+        ]
         structure = time.process_time() - since
         replays = []
         for share in (2, 3, 4):

@@ -57,7 +57,7 @@ class Nodes:
     def at(self, kind: int, rows: Ints) -> Ints:
         """The node of that kind at each of these rows, -1 where there is none."""
         known = self._by_row(kind)
-        inside = rows < len(known)
+        inside = (rows >= 0) & (rows < len(known))
         return known[rows] if inside.all() else np.where(inside, known[np.where(inside, rows, 0)], -1)
 
     def numbers(self, kind: int) -> Ints:
