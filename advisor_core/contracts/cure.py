@@ -28,6 +28,11 @@ class Cure:
         other = {"usual": None, "least": self.least, "most": self.most}[at]
         return self if other is None else other
 
+    @property
+    def changes_nothing(self) -> bool:
+        """True where it is known to leave every recorded time as it is."""
+        return False
+
     def promised(self, ns_per_step: int) -> Cure:
         """The cure where its rule promises so much: of a change whose size only the rule knows."""
         return self

@@ -218,7 +218,6 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
 
     zeros = np.zeros(len(order), dtype=np.int64)
     structure = Graph(chain[order], zeros, zeros, source, target, np.zeros(len(source), dtype=np.int64))
-    structure.layout  # noqa: B018  found once, kept by every graph with other times
     origins = [model.replay.recorded.origin_ns - offset for model, offset in zip(models, offsets, strict=True)]
     origin = min(origins)
     free = [model.replay.recorded.free_ns + start - origin for model, start in zip(models, origins, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from advisor_core.contracts.cure import AsPeers
@@ -25,25 +27,26 @@ def plan(replayed: JobReplay) -> Plan | None:
     ordered, covered, rivals = _in_order(replayed, alone, WORTH * step)
     afters = replayed.steps_ns([ordered[: number + 1] for number in range(len(ordered))])
     without = replayed.steps_ns([set(ordered) - {name} for name in ordered])
-    actions, before = [], step
-    for number, (name, after) in enumerate(zip(ordered, afters, strict=True)):
-        actions.append(
-            Action(
-                finding=name,
-                alone_ns=alone[name],
-                range_ns=replayed.saving_range_ns([name]),
-                last_ns=without[number] - afters[-1],
-                gain_ns=before - after,
-                step_after_ns=after,
-                needs=_needs(replayed, name, ordered[:number], alone[name], before - after),
-                covers=sorted(other for other, by in covered.items() if by == name),
-                excludes=sorted(rivals.get(name, ())),
-            )
+    ranges = replayed.saving_ranges_ns([[name] for name in ordered])
+    gains = [before - after for before, after in itertools.pairwise([step, *afters])]
+    needs = _needs(replayed, ordered, alone, gains)
+    actions = [
+        Action(
+            finding=name,
+            alone_ns=alone[name],
+            range_ns=ranges[number],
+            last_ns=without[number] - afters[-1],
+            gain_ns=gains[number],
+            step_after_ns=afters[number],
+            needs=needs.get(name, []),
+            covers=sorted(other for other, by in covered.items() if by == name),
+            excludes=sorted(rivals.get(name, ())),
         )
-        before = after
+        for number, name in enumerate(ordered)
+    ]
     return Plan(
         step_ns=step,
-        after_ns=before,
+        after_ns=afters[-1] if afters else step,
         after_range_ns=replayed.after_range_ns(ordered),
         steps_wanted=replayed.steps_wanted(ordered),
         absent=replayed.absent,
@@ -141,13 +144,22 @@ def _together(replayed: JobReplay, ordered: Sequence[str], gains: Mapping[str, i
     return best if lost[best] >= worth else None
 
 
-def _needs(replayed: JobReplay, name: str, earlier: Sequence[str], alone: int, gain: int) -> list[str]:
-    """Those before it without which a change wins less than half of what it wins with them."""
-    if 2 * alone >= gain:
-        return []
-    without = [[one for one in earlier if one != other] for other in earlier]
-    before, after = replayed.steps_ns(without), replayed.steps_ns([[*others, name] for others in without])
-    return [other for other, was, is_now in zip(earlier, before, after, strict=True) if 2 * (was - is_now) < gain]
+def _needs(
+    replayed: JobReplay, ordered: Sequence[str], alone: Mapping[str, int], gains: Sequence[int]
+) -> dict[str, list[str]]:
+    """By change: those before it without which it wins less than half of what it wins with them. ``gains``: what each
+    wins on top of those before it."""
+    doubtful = [number for number, name in enumerate(ordered) if 2 * alone[name] < gains[number]]
+    asked = [(number, other) for number in doubtful for other in ordered[:number]]
+    without = [[one for one in ordered[:number] if one != other] for number, other in asked]
+    steps = replayed.steps_ns(
+        [*without, *([*rest, ordered[number]] for (number, _), rest in zip(asked, without, strict=True))]
+    )
+    found: dict[str, list[str]] = defaultdict(list)
+    for (number, other), before, after in zip(asked, steps[: len(asked)], steps[len(asked) :], strict=True):
+        if 2 * (before - after) < gains[number]:
+            found[ordered[number]].append(other)
+    return found
 
 
 def _gains(replayed: JobReplay, names: Iterable[str], others: Sequence[str]) -> dict[str, int]:

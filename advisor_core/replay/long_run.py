@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor_core.replay.graph import Graph, Ints
-from advisor_core.replay.sweep import ends_of_each
+from advisor_core.replay.sweep import SideBySide
 
 _TURNS = 8
 """Turns that are replayed where they do not settle (a lead that grows and shrinks); the later half counts."""
@@ -26,33 +26,34 @@ class Lasting:
 
 
 def once(graphs: Sequence[Graph], free: Ints, counted: Ints, begun: int) -> list[Lasting]:
-    """Of each of ``graphs``, which differ in nothing but their times, from ``begun`` to the last end of the nodes
-    ``counted``. ``free``: when each chain can begin."""
+    """Of each of ``graphs``, which differ in nothing but their times and are as many as one pass takes
+    (`advisor_core.replay.sweep.passes`), from ``begun`` to the last end of the nodes ``counted``. ``free``: when each
+    chain can begin."""
     found = []
-    for ended in ends_of_each(graphs, [free] * len(graphs)):
+    for ended in SideBySide(graphs).ends([free] * len(graphs)):
         until = int(ended[counted].max())
         found.append(Lasting(until - begun, ended, begun, until))
     return found
 
 
 def repeated(graphs: Sequence[Graph], free: Ints, counted: Ints, between: Sequence[Ints]) -> list[Lasting]:
-    """A turn of a long run of each of ``graphs``, which differ in nothing but their times: the recording over and over,
-    each turn beginning where every chain ended in the turn before it, ``between`` ns of the chain later, until two
-    turns take equally long and no chain takes longer for its own: a host that needs longer than the device uses up its
-    lead in any number of turns, and then the turns take as long as it does. ``counted``: the nodes whose last end is
-    the end of a turn."""
-    recorded = ends_of_each(graphs, [free] * len(graphs))
+    """A turn of a long run of each of ``graphs`` (as of `once`): the recording over and over, each turn beginning where
+    every chain ended in the turn before it, ``between`` ns of the chain later, until two turns take equally long and no
+    chain takes longer for its own: a host that needs longer than the device uses up its lead in any number of turns,
+    and then the turns take as long as it does. ``counted``: the nodes whose last end is the end of a turn."""
+    side_by_side = SideBySide(graphs)
+    recorded = side_by_side.ends([free] * len(graphs))
     runs = [
         _LongRun(graph, counted, pauses, ended) for graph, pauses, ended in zip(graphs, between, recorded, strict=True)
     ]
-    while turning := [run for run in runs if run.turning]:
-        begins = [run.begins() for run in turning]
-        new = [(run, begun) for run, begun in zip(turning, begins, strict=True) if not run.again(begun)]
-        swept = ends_of_each([run.graph for run, _ in new], [begun for _, begun in new])
-        for (run, begun), ended in zip(new, swept, strict=True):
-            run.turn(begun, ended)
-        for run in turning:
-            run.use_up_lead()
+    while turning := [number for number, run in enumerate(runs) if run.turning]:
+        begins = {number: runs[number].begins() for number in turning}
+        new = [number for number in turning if not runs[number].again(begins[number])]
+        swept = side_by_side.ends([begins[number] for number in new], new)
+        for number, ended in zip(new, swept, strict=True):
+            runs[number].turn(begins[number], ended)
+        for number in turning:
+            runs[number].use_up_lead()
     return [run.lasting() for run in runs]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from advisor_core.api.facts import Change, Replay, replay
 from advisor_core.api.testing import JudgedRule
 from advisor_core.contracts.cure import Cure
-from advisor_core.facts.replay.changes import changed
+from advisor_core.facts.replay.changes import Changing
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.store import FactStore
@@ -26,7 +26,7 @@ def shorter(store: FactStore, cure: Cure) -> dict[int, int]:
     the work of others takes more: that is negative."""
     recorded = store[rank_graph]
     assert isinstance(recorded, RankGraph)
-    graph = changed(recorded, [_change(cure)])
+    graph = Changing(recorded).changed([_change(cure)])
     less = np.where(recorded.nodes.kind == TASK, recorded.graph.duration - graph.duration, 0)
     return {int(recorded.nodes.row[node]): int(less[node]) for node in np.flatnonzero(less)}
 

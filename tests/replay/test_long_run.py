@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from advisor_core.replay import long_run
 from advisor_core.replay.graph import Graph, Ints
 from advisor_core.replay.long_run import once, repeated
-from advisor_core.replay.sweep import ends
+from advisor_core.replay.sweep import SideBySide, ends
 from tests.replay.graphs import TIMES, graphs
 
 CHAINS = 6
@@ -72,11 +74,12 @@ def test_a_host_that_is_slower_than_the_device_uses_up_its_lead() -> None:
 def test_a_turn_that_begins_as_the_one_before_is_not_replayed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[int] = []
 
-    def counted(graphs_: list[Graph], free: list[Ints]) -> list[Ints]:
-        swept.append(len(graphs_))
-        return [ends(graph, since) for graph, since in zip(graphs_, free, strict=True)]
+    class Counted(SideBySide):
+        def ends(self, free: Sequence[Ints], of: Sequence[int] | None = None) -> list[Ints]:
+            swept.append(len(free))
+            return super().ends(free, of)
 
-    monkeypatch.setattr(long_run, "ends_of_each", counted)
+    monkeypatch.setattr(long_run, "SideBySide", Counted)
     none = np.zeros(0, dtype=np.int64)
     chain = Graph(np.array([0, 0]), np.array([5, 7]), np.array([0, 1]), none, none, none)
     (lasting,) = repeated([chain], np.zeros(1, dtype=np.int64), np.arange(2), [np.array([2])])

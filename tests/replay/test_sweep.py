@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.replay.graph import NEVER, Graph
-from advisor_core.replay.sweep import SIDE_BY_SIDE, ends, ends_of_each, passes
+from advisor_core.replay.sweep import SIDE_BY_SIDE, SideBySide, ends, passes
 from tests.replay.graphs import TIMES, graphs, slow_ends
 
 
@@ -51,10 +51,12 @@ def test_graphs_side_by_side_end_as_each_alone(graph: Graph, data: st.DataObject
         lag = np.where(data.draw(st.booleans()), graph.lag, NEVER)
         several.append(graph.changed(duration=longer, pause=graph.pause[::-1].copy(), lag=lag))
     free = [np.array(data.draw(st.lists(TIMES, min_size=6, max_size=6)), dtype=np.int64) for _ in several]
-    found = ends_of_each(several, free)
-    assert [ended.tolist() for ended in found] == [
-        ends(one, since).tolist() for one, since in zip(several, free, strict=True)
-    ]
+    alone = [ends(one, since).tolist() for one, since in zip(several, free, strict=True)]
+    side_by_side = SideBySide(several)
+    assert [ended.tolist() for ended in side_by_side.ends(free)] == alone
+    some = data.draw(st.lists(st.integers(0, len(several) - 1), unique=True))
+    found = side_by_side.ends([free[number] for number in some], some)
+    assert [ended.tolist() for ended in found] == [alone[number] for number in some]
 
 
 def test_a_pass_takes_as_many_graphs_as_it_has_room_for() -> None:

@@ -48,31 +48,39 @@ class HostChange(Cure):
     launching: Layer = field(default_factory=empty)
     handed_over: Layer = field(default_factory=empty)
 
+    @property
+    def changes_nothing(self) -> bool:
+        return not (len(self.feeding) or len(self.launching) or len(self.handed_over))
+
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph without this time. ``graph``: that of ``recorded``, with other changes made already."""
-        nodes = recorded.nodes
-        since, until = nodes.start_ns, nodes.end_ns
+        nodes, edges = recorded.nodes, recorded.edges
+        duration, lag = graph.duration.copy(), graph.lag
+        feeds = nodes.numbers(FEED)
+        own = np.concatenate([feeds, nodes.numbers(CALL)])
 
-        def measured(layer: Layer, of: npt.NDArray[np.bool_]) -> Ints:
-            found = np.zeros(len(since), dtype=np.int64)
-            found[of] = layer.measure(until[of]) - layer.measure(since[of])
-            return found
+        def measured(layer: Layer, of: Ints) -> Ints:
+            return layer.measure(nodes.end_ns[of]) - layer.measure(nodes.start_ns[of])
 
-        feeds = nodes.kind == FEED
-        own = feeds | (nodes.kind == CALL)
-        launches = nodes.kind == LAUNCH
-        duration = graph.duration - measured(self.feeding, own) - measured(self.launching, launches)
-        moved = measured(self.handed_over, own)
-        duration = duration - moved
+        if len(self.feeding):
+            duration[own] -= measured(self.feeding, own)
+        if len(self.launching):
+            launches = nodes.numbers(LAUNCH)
+            duration[launches] -= measured(self.launching, launches)
         if len(self.handed_over):
+            moved = measured(self.handed_over, own)
+            duration[own] -= moved
             launch = nodes.at(LAUNCH, nodes.row[feeds])
             no_queue = nodes.end_ns[launch] == nodes.end_ns[feeds]
             duration[feeds] += np.where(no_queue, ENTRY_NS, 0)
-            duration[launch] += moved[feeds]
-        gone = (nodes.kind == RETURN) & (self.feeding.at(since) >= 0)
-        duration = np.where(gone, 0, np.maximum(0, duration))
-        edges = recorded.edges
-        lag = np.where((edges.kind == DONE) & gone[edges.target], NEVER, graph.lag)
+            duration[launch] += moved[: len(feeds)]
+        duration = np.maximum(0, duration)
+        if len(self.feeding):
+            returns = nodes.numbers(RETURN)
+            gone = np.zeros(len(duration), dtype=np.bool_)
+            gone[returns] = self.feeding.at(nodes.start_ns[returns]) >= 0
+            duration[gone] = 0
+            lag = np.where((edges.kind == DONE) & gone[edges.target], NEVER, lag)
         return graph.changed(duration=duration, lag=lag)
 
 
@@ -97,38 +105,73 @@ class Merging(Cure):
         """Every task stays, and takes ``after_ns`` in place of ``before_ns``."""
         return cls(tasks, np.arange(len(tasks)), before_ns, after_ns)
 
+    @property
+    def changes_nothing(self) -> bool:
+        return not len(self.tasks) and self.waits.changes_nothing
+
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph in which one kernel of each chain does the work of all, and the others are not launched.
         ``graph``: that of ``recorded``, with other changes made already; what a kernel takes there shrinks by as much
         as in the recording."""
         if len(self.waits.feeding):
             graph = self.waits.apply(recorded, graph)
+        return self.places(recorded).merged(self, graph)
+
+    def places(self, recorded: RankGraph) -> Places:
+        """Where in the graph of a rank the kernels are, with any other changes."""
         nodes = recorded.nodes
-        rows = 1 + max(int(nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
-        task, launch, feed = (nodes.of(kind, rows) for kind in (TASK, LAUNCH, FEED))
-        replayed = task[self.tasks] >= 0
+        replayed = nodes.at(TASK, self.tasks) >= 0
         order = np.lexsort((self.tasks[replayed], self.chain[replayed]))
         tasks, chain = self.tasks[replayed][order], self.chain[replayed][order]
-        if not len(tasks):
-            return graph
         border = chain[1:] != chain[:-1]
-        stays = np.concatenate([border, [True]] if self.at_end else [[True], border])
-        own = task[tasks]
-        taken = np.bincount(chain, weights=graph.duration[own], minlength=len(self.before_ns))
-        shrunk = taken * self.after_ns / np.maximum(self.before_ns, 1)
+        stays = np.concatenate([border, [True]] if self.at_end else [[True], border])[: len(tasks)]
+        own = nodes.at(TASK, tasks)
+        freed, launched = (nodes.at(kind, tasks[~stays]) for kind in (FEED, LAUNCH))
+        launched = launched[launched >= 0]
+        return Places(
+            chain=chain,
+            own=own,
+            stays=stays,
+            freed=freed[freed >= 0],
+            launched=launched,
+            launching=recorded.launching(own[~stays], launched),
+            feeds=nodes.numbers(FEED),
+        )
+
+
+@dataclass(frozen=True)
+class Places:
+    """The nodes of kernels that become one: ``own``, of the kernels, in order of their chains; ``stays``, which of them
+    do; ``freed`` and ``launched``, of the host that does not launch the others any more; ``launching``: the edges by
+    which these would wait for it. ``feeds``: all of the host that hand something over."""
+
+    chain: Ints
+    own: Ints
+    stays: npt.NDArray[np.bool_]
+    freed: Ints
+    launched: Ints
+    launching: Ints
+    feeds: Ints
+
+    def merged(self, change: Merging, graph: Graph) -> Graph:
+        """The graph with the change."""
+        own, chain, stays = self.own, self.chain, self.stays
+        if not len(own):
+            return graph
+        taken = np.bincount(chain, weights=graph.duration[own], minlength=len(change.before_ns))
+        shrunk = taken * change.after_ns / np.maximum(change.before_ns, 1)
         pauses = np.where(stays | (graph.pause[own] <= SHORT_GAP_NS), 0, graph.pause[own])
         shrunk += np.bincount(chain, weights=pauses, minlength=len(shrunk))
         duration, pause, lag = graph.duration.copy(), graph.pause.copy(), graph.lag.copy()
         duration[own[stays]] = np.rint(shrunk[chain[stays]]).astype(np.int64)
-        gone = tasks[~stays]
-        duration[task[gone]], pause[task[gone]] = 0, 0
-        freed, launched = feed[gone][feed[gone] >= 0], launch[gone][launch[gone] >= 0]
-        fed = graph.duration[nodes.kind == FEED]
+        gone = own[~stays]
+        duration[gone], pause[gone] = 0, 0
+        fed = graph.duration[self.feeds]
         if (fed > 0).any():
-            longest = self.longest * float(np.median(fed[fed > 0]))
-            duration[freed] -= np.minimum(duration[freed], longest).astype(np.int64)
-        duration[launched] = 0
-        lag[recorded.launching(task[gone], launched)] = NEVER
+            longest = change.longest * float(np.median(fed[fed > 0]))
+            duration[self.freed] -= np.minimum(duration[self.freed], longest).astype(np.int64)
+        duration[self.launched] = 0
+        lag[self.launching] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)
 
 
@@ -144,6 +187,10 @@ class Shortening(Cure):
     def promised(self, ns_per_step: int) -> Cure:
         """As much shorter as the rule says that they could be, where the advisor does not say it."""
         return self if self.by_ns else replace(self, by_ns=ns_per_step)
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not len(self.tasks)
 
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph in which each of the tasks is shorter by the same share. ``graph``: that of ``recorded``, with
@@ -165,19 +212,47 @@ _ORDER = (Merging, Shortening, Overlapping, Capturing)
 """The order of kinds: computing that was changed hides less, and only kernels that are still launched are captured."""
 
 
-def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
-    """The graph of a rank with several changes at once. Host time that several of them leave out goes once."""
-    of_host = [change for change in changes if isinstance(change, HostChange)]
-    of_host += [change.waits for change in changes if isinstance(change, Merging)]
-    graph = joined(of_host).apply(recorded, recorded.graph)
-    others = [
-        replace(change, waits=HostChange()) if isinstance(change, Merging) else change
-        for change in changes
-        if not isinstance(change, HostChange)
-    ]
-    for change in sorted(others, key=lambda other: _ORDER.index(type(other))):
-        graph = change.apply(recorded, graph)
-    return graph
+HELD = 8
+"""Of so many choices of changes of the host, those asked for last, the graph is kept: the plan asks for each change on
+top of the same others."""
+
+
+class Changing:
+    """The graphs of a rank with several changes at once. Host time that several of them leave out goes once."""
+
+    def __init__(self, recorded: RankGraph) -> None:
+        self._recorded = recorded
+        self._of_host: dict[tuple[int, ...], tuple[list[HostChange], Graph]] = {}
+        self._places: dict[int, tuple[Merging, Places]] = {}
+
+    def changed(self, changes: Sequence[Change]) -> Graph:
+        """The graph with these changes."""
+        of_host = [change for change in changes if isinstance(change, HostChange)]
+        of_host += [change.waits for change in changes if isinstance(change, Merging)]
+        graph = self._with_host([change for change in of_host if not change.changes_nothing])
+        others = [change for change in changes if not isinstance(change, HostChange)]
+        for change in sorted(others, key=lambda other: _ORDER.index(type(other))):
+            if isinstance(change, Merging):
+                graph = self._places_of(change).merged(change, graph)
+            else:
+                graph = change.apply(self._recorded, graph)
+        return graph
+
+    def _places_of(self, change: Merging) -> Places:
+        # Changes are known by their ids, and held as long as these are, so that they stay theirs.
+        if id(change) not in self._places:
+            self._places[id(change)] = change, change.places(self._recorded)
+        return self._places[id(change)][1]
+
+    def _with_host(self, changes: list[HostChange]) -> Graph:
+        if not changes:
+            return self._recorded.graph
+        key = tuple(map(id, changes))
+        held = self._of_host.pop(key, None) or (changes, joined(changes).apply(self._recorded, self._recorded.graph))
+        self._of_host[key] = held
+        if len(self._of_host) > HELD:
+            del self._of_host[next(iter(self._of_host))]
+        return held[1]
 
 
 def joined(changes: Sequence[HostChange]) -> HostChange:

@@ -31,7 +31,8 @@ import pandas as pd
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.ledger.bookings import LATENCY_NS
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes
-from advisor_core.replay.graph import Ints, before_on_chain
+from advisor_core.replay.graph import Ints
+from advisor_core.replay.structure import before_on_chain
 
 HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS, ROOM_MADE = range(8)
 """Kinds of edges."""

@@ -17,13 +17,15 @@ Tasks of one stream that overlap, which a stream does not do, are put on chains 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.intervals import Layer
-from advisor_core.replay.graph import Ints, before_on_chain
+from advisor_core.replay.graph import Ints
+from advisor_core.replay.structure import before_on_chain
 
 FEED, CALL, LAUNCH, TASK, RETURN, ROOM = range(6)
 """Kinds of nodes; of several that end at the same moment, one can depend on those of a lower number only."""
@@ -48,13 +50,39 @@ class Nodes:
     def of(self, kind: int, rows: int) -> Ints:
         """The node of each row of that kind, -1 where there is none. ``rows``: how many rows there are."""
         found = np.full(rows, -1, dtype=np.int64)
-        numbers = np.flatnonzero(self.kind == kind)
+        numbers = self.numbers(kind)
         found[self.row[numbers]] = numbers
         return found
 
     def at(self, kind: int, rows: Ints) -> Ints:
         """The node of that kind at each of these rows, -1 where there is none."""
-        return self.of(kind, 1 + max(int(self.row.max(initial=-1)), int(rows.max(initial=-1))))[rows]
+        known = self._by_row(kind)
+        inside = (rows >= 0) & (rows < len(known))
+        return known[rows] if inside.all() else np.where(inside, known[np.where(inside, rows, 0)], -1)
+
+    def numbers(self, kind: int) -> Ints:
+        """The nodes of that kind, in order."""
+        if kind not in self._numbers:
+            self._numbers[kind] = np.flatnonzero(self.kind == kind)
+        return self._numbers[kind]
+
+    def _by_row(self, kind: int) -> Ints:
+        """As `of`, up to the last row that has a node of that kind."""
+        if kind not in self._rows:
+            self._rows[kind] = self.of(kind, 1 + max(0, int(self.row[self.numbers(kind)].max(initial=-1))))
+        return self._rows[kind]
+
+    @cached_property
+    def _numbers(self) -> dict[int, Ints]:
+        return {}
+
+    @cached_property
+    def _rows(self) -> dict[int, Ints]:
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """What was found of them is found again where it is needed."""
+        return {name: value for name, value in vars(self).items() if name not in ("_numbers", "_rows")}
 
 
 def nodes_of(

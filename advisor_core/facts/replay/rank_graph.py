@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,12 +49,19 @@ class RankGraph:
         """The end of each node in the unchanged replay, device time in ns."""
         return ends(self.graph, self.free_ns) + self.origin_ns
 
-    def launching(self, *nodes: Ints) -> npt.NDArray[np.bool_]:
-        """Mask of the edges by which these nodes, launches and tasks, wait to be handed over or launched."""
+    def launching(self, *nodes: Ints) -> Ints:
+        """The edges by which these nodes, launches and tasks, wait to be handed over or launched."""
         among = np.zeros(len(self.graph), dtype=np.bool_)
         for numbers in nodes:
             among[numbers] = True
-        return np.isin(self.edges.kind, (HANDED, LAUNCHED)) & among[self.edges.target]
+        edges, targets = self._launching
+        return edges[among[targets]]
+
+    @cached_property
+    def _launching(self) -> tuple[Ints, Ints]:
+        """The edges by which anything waits to be handed over or launched, and their targets."""
+        edges = np.flatnonzero(np.isin(self.edges.kind, (HANDED, LAUNCHED)))
+        return edges, self.edges.target[edges]
 
 
 @fact("rank_graph", needs=(work, launches, steps, PROFILE), wants=(host_activity, full_queues, backlog, HOST_EVENTS))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import judge_rule
-from advisor_core.facts.replay.changes import HostChange, changed
+from advisor_core.facts.replay.changes import Changing, HostChange
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.store import FactStore
 from tests.advisors.cures import cure_of, saved
@@ -48,7 +48,7 @@ def test_a_device_that_is_the_bottleneck_gains_nothing() -> None:
 def _durations(store: FactStore, change: HostChange) -> tuple[int, int]:
     recorded = store[rank_graph]
     assert isinstance(recorded, RankGraph)
-    return int(recorded.graph.duration.sum()), int(changed(recorded, [change]).duration.sum())
+    return int(recorded.graph.duration.sum()), int(Changing(recorded).changed([change]).duration.sum())
 
 
 @settings(max_examples=15, deadline=None)

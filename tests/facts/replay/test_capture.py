@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor_core.api.facts import Capturing, Replay, replay
 from advisor_core.api.testing import Scene
-from advisor_core.facts.replay.changes import HostChange, changed
+from advisor_core.facts.replay.changes import Changing, HostChange
 
 COUNT = 10
 
@@ -86,5 +86,5 @@ def test_order_of_rows_and_of_changes_is_irrelevant() -> None:
         call_ns=whole.call_ns[order],
     )
     assert found.saved_by(whole) == found.saved_by(other)
-    one, two = (changed(found.recorded, both) for both in ([whole, host], [host, whole]))
+    one, two = (Changing(found.recorded).changed(both) for both in ([whole, host], [host, whole]))
     assert (one.duration == two.duration).all() and (one.lag == two.lag).all()

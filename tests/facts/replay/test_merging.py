@@ -9,7 +9,7 @@ import pytest
 
 from advisor_core.api.facts import HostChange, Merging, Replay, replay, union
 from advisor_core.api.testing import Scene
-from advisor_core.facts.replay.changes import changed
+from advisor_core.facts.replay.changes import Changing
 from tests.facts.replay.test_host_changes import items
 
 
@@ -120,5 +120,14 @@ def test_waits_between_merged_kernels_go_once() -> None:
     merging = merged([2, 3, 4, 5], 80, 20)
     both = replace(merging, waits=waits)
     assert found.saved_by(both) > found.saved_by(merging)
-    graphs = [changed(found.recorded, changes) for changes in ([both], [merging, waits], [both, waits])]
+    graphs = [Changing(found.recorded).changed(changes) for changes in ([both], [merging, waits], [both, waits])]
     assert all((graph.duration == graphs[0].duration).all() for graph in graphs)
+
+
+def test_a_change_of_no_kernel_is_known_to_change_nothing() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    none = Merging(nothing, nothing, np.zeros(0), np.zeros(0))
+    assert none.changes_nothing and HostChange().changes_nothing
+    assert not merged([1, 2], 4, 2).changes_nothing
+    waits = HostChange(union(np.array([0]), np.array([5_000])))
+    assert not waits.changes_nothing and not replace(none, waits=waits).changes_nothing

@@ -9,7 +9,7 @@ import pytest
 
 from advisor_core.api.facts import Merging, Overlapping
 from advisor_core.api.testing import Scene
-from advisor_core.facts.replay.changes import changed
+from advisor_core.facts.replay.changes import Changing
 from advisor_core.facts.replay.nodes import LAUNCH, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 
@@ -42,7 +42,7 @@ def hidden(ready_us: float, stays_us: float = 50) -> Overlapping:
 def transfers(graph: RankGraph, *changes: Overlapping | Merging) -> list[int]:
     """What each transfer takes then, us."""
     own = graph.nodes.at(TASK, np.arange(3, 7))
-    times: list[int] = (changed(graph, changes).duration[own] // 1000).tolist()
+    times: list[int] = (Changing(graph).changed(changes).duration[own] // 1000).tolist()
     return times
 
 
@@ -76,9 +76,9 @@ def test_what_launches_the_transfers_does_so_while_the_others_are_launched() -> 
     duration = graph.graph.duration.copy()
     duration[launch] = 30_000
     slow = replace(graph, graph=graph.graph.changed(duration=duration))
-    after = changed(slow, [hidden(ready_us=300)]).duration[launch]
+    after = Changing(slow).changed([hidden(ready_us=300)]).duration[launch]
     assert after.tolist() == [0, 0, 0, 0]
-    assert changed(slow, [hidden(ready_us=0)]).duration[launch].tolist() == [30_000] * 4
+    assert Changing(slow).changed([hidden(ready_us=0)]).duration[launch].tolist() == [30_000] * 4
 
 
 @pytest.mark.parametrize("rows", [[], [100]])
@@ -91,4 +91,4 @@ def test_transfers_that_are_not_replayed_change_nothing(rows: list[int]) -> None
         chain=np.zeros(count, dtype=np.int64),
         moves_ns=np.full(count, 1e4),
     )
-    assert (changed(graph, [none]).duration == graph.graph.duration).all()
+    assert (Changing(graph).changed([none]).duration == graph.graph.duration).all()
