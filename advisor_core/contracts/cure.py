@@ -73,8 +73,8 @@ class EvenWork(_Compared):
 class MoreMicroBatches(_Compared):
     """Pipelines whose steps have ``times`` as many micro-batches, each as many times smaller: the same samples.
     ``pipelines``: the ranks of each in the order of stages. What a smaller micro-batch costs is modelled: usually
-    kernels become slower by what was published, and each piece by as much as the shortest kernels take where that is
-    more; at most it costs nothing, at the least twice as much as was published."""
+    kernels become slower by half of what was published, and each piece by as much as the shortest kernels take where
+    that is more; at most it costs nothing, at the least as much as was published."""
 
     pipelines: tuple[tuple[int, ...], ...]
     times: int = 2

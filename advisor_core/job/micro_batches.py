@@ -26,9 +26,9 @@ from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.graph import Graph
 
 SLOWER: Final = 0.07
-"""By so much kernels of half the micro-batch are slower altogether, as the mean of four doublings that were published
-(docs/sources.md#size-of-a-micro-batch). At the least that is promised it is twice as much, as one of them can be; our
-choice for want of the single ones."""
+"""By so much a step with half the micro-batch is slower without a pipeline, as the mean of four doublings that were
+published (docs/sources.md#size-of-a-micro-batch): the least that is promised has it in kernels alone. Launches are a
+part of it, and are replayed; usually kernels are taken to be slower by half of it, which is our choice."""
 
 SHORTEST: Final = 0.05
 """Of the kernels of a rank so many are taken to be no longer than what it takes to start one; our choice."""
@@ -132,7 +132,7 @@ def _dearer(model: RankModel, graph: Graph, inside: np.ndarray, cure: MoreMicroB
     took = model.replay.recorded.graph.duration[model.kernels]
     start = float(np.quantile(took, SHORTEST)) if len(took) else 0.0
     longer = np.minimum(start, duration[inside]) * more
-    slower = SLOWER * np.log2(cure.times) * {"usual": 1, "least": 2, "most": 0}[cure.at]
+    slower = SLOWER * np.log2(cure.times) * {"usual": 0.5, "least": 1, "most": 0}[cure.at]
     longer = np.maximum(longer, slower * duration[inside]) if slower else np.zeros_like(longer)
     duration[inside] += longer.astype(np.int64)
     return graph.changed(duration=duration, pause=pause)
