@@ -21,6 +21,7 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import fact_store
 from tests.once import ResultOf
+from tests.sample.small import small
 
 JOB = "late-rank-in-pipeline"
 FEW = RunOptions(select=("DQ002",))
@@ -64,7 +65,7 @@ Told = tuple[dict[int, Counter[str]], dict[int, Counter[str]], pd.DataFrame]
 @pytest.fixture(scope="module")
 def told(shared_sample: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Communication of each rank by planes, the same without them, and the sends and receives."""
-    folder = Path(shutil.copytree(shared_sample(JOB), tmp_path_factory.mktemp("pipeline") / "job"))
+    folder = Path(shutil.copytree(shared_sample(small(JOB)), tmp_path_factory.mktemp("pipeline") / "job"))
     loader = AscendPytorchLoader()
     stores = {one.rank: fact_store(installed_host(), loader.load(one)) for one in discover([loader], folder)}
     by_planes = communication(run([folder], FEW, jobs=1))
@@ -85,7 +86,7 @@ def test_a_receive_waits_as_long_by_both_ends_as_by_its_planes(told: Told) -> No
     _, _, calls = told
     receives = calls[calls["operation"] == "receive"]
     by_ends = (receives["elapse_ns"] - receives["short_ns"]).clip(upper=receives["uncovered_ns"])
-    assert receives["wait_ns"].sum() > 1e9
+    assert receives["wait_ns"].sum() > 1e8
     assert (receives["wait_ns"] - by_ends).abs().max() < 20_000
 
 
@@ -97,7 +98,7 @@ def test_what_planes_tell_more_is_the_moving_of_data_by_the_other_end(told: Told
     open_transfer = sends["short_ns"].clip(upper=sends["uncovered_ns"]).groupby(sends["rank"]).sum()
     for rank in by_ends:
         more = by_planes[rank][PIPELINE] - by_ends[rank][PIPELINE]
-        assert more > 30_000_000
+        assert more > 3_000_000
         # at times another collective moves data meanwhile, which planes tell as transfer of the rank
         assert more == pytest.approx(open_transfer[rank], rel=0.06)
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from advisor_core.sample import Scenario
 from tests.sample.export import Export
+from tests.sample.small import small
 
 KERNEL_HEADER = (
     "Step Id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),"
@@ -50,7 +52,7 @@ HEADERS = {
 }
 WITH_DEVICE = {"step_trace_time.csv", "op_statistic.csv", "api_statistic.csv"}
 
-Samples = Callable[[str], list[Export]]
+Samples = Callable[[str | Scenario], list[Export]]
 
 
 @pytest.mark.parametrize("name", HEADERS)
@@ -132,7 +134,7 @@ def test_groups_side_by_side_share_a_number(sample: Samples) -> None:
     """The last digits of ``pp`` and ``dp_cp`` are as in real data (docs/sources.md#group-number); each rank knows its
     own members."""
     layouts = {0: ([0, 1], [0, 2]), 1: ([0, 1], [1, 3]), 2: ([2, 3], [0, 2]), 3: ([2, 3], [1, 3])}
-    for rank, export in enumerate(sample("late-rank-in-pipeline")):
+    for rank, export in enumerate(sample(small("late-rank-in-pipeline"))):
         metadata = json.loads((export.root / "profiler_metadata.json").read_text(encoding="utf-8"))
         groups, arguments = metadata["parallel_group_info"], metadata["distributed_args"]
         assert (groups["group_name_5"]["global_ranks"], groups["group_name_19"]["global_ranks"]) == layouts[rank]

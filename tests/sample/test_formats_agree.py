@@ -59,19 +59,20 @@ class Pair:
         return self.text.lane("Ascend Hardware")
 
 
-VARIANTS: list[tuple[str, dict[str, str]]] = [
+VARIANTS: list[Any] = [
     ("transformer-training", {}),
     ("transformer-training", {"level": "level0", "headers": "2025"}),
     ("healthy-training", {"level": "level2"}),
-    ("healthy-training", {"headers": "2024"}),
-    ("healthy-training-single", {"level": "level2"}),
+    pytest.param(("healthy-training", {"headers": "2024"}), marks=pytest.mark.search),
+    pytest.param(("healthy-training-single", {"level": "level2"}), marks=pytest.mark.search),
     ("healthy-training-single", {"level": "level0"}),
     ("garbage-collection", {}),
     ("ai-cpu-operator", {}),
-    ("task-queue-off", {}),
+    pytest.param(("task-queue-off", {}), marks=pytest.mark.search),
     ("late-rank-in-pipeline", {}),
     ("healthy-moe", {}),
 ]
+"""Scenario and options."""
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda variant: "-".join((variant[0], *variant[1].values())))
