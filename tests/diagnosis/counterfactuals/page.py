@@ -75,8 +75,8 @@ held out 0.8 % (10.7 %), 59 of 61.
 
 Unshared physics was measured by itself since then, whole causes of all 25 seen jobs and of 9 of the 14 held out: seen
 1.2 % of the step at the median (95 %: 14.7 %), savings 3.5 %, 128 of 130 in range, all causes within 5 % for 19 of 20;
-held out 0.9 % (4.9 %), 3.1 %, 41 of 45, 7 of 7. Of the ten largest errors five are those of recordings that are unlike a
-long run by 8 to 14 %, and five those of `dense-two`, which its data loader limits once the network is quick; all are
+held out 0.9 % (4.9 %), 3.1 %, 41 of 45, 7 of 7. Of the ten largest errors five are those of recordings that are unlike
+a long run by 8 to 14 %, and five those of `dense-two`, which its data loader limits once the network is quick; all are
 within their range. `pipeline-four`, whose rows below are of an earlier model, was measured again when smaller
 micro-batches had got a cost: -1.3 % without the bubble, -3.5 % without all causes.
 """
