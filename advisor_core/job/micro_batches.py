@@ -131,8 +131,8 @@ def _dearer(model: RankModel, graph: Graph, inside: np.ndarray, cure: MoreMicroB
     pause[inside] += more * np.minimum(pause[inside], SHORT_GAP_NS)
     took = model.replay.recorded.graph.duration[model.kernels]
     start = float(np.quantile(took, SHORTEST)) if len(took) else 0.0
-    longer = np.minimum(start, duration[inside]) * more
-    slower = SLOWER * np.log2(cure.times) * {"usual": 0.5, "least": 1, "most": 0}[cure.at]
-    longer = np.maximum(longer, slower * duration[inside]) if slower else np.zeros_like(longer)
-    duration[inside] += longer.astype(np.int64)
+    if cure.at != "most":
+        slower = SLOWER * np.log2(cure.times) * (1 if cure.at == "least" else 0.5)
+        longer = np.maximum(np.minimum(start, duration[inside]) * more, slower * duration[inside])
+        duration[inside] += longer.astype(np.int64)
     return graph.changed(duration=duration, pause=pause)

@@ -54,7 +54,7 @@ class Graph:
         return len(self.chain)
 
     def __getstate__(self) -> dict[str, object]:
-        """What was found of its structure is found again where it is needed."""
+        """Without what was found of its structure, which is found again where it is needed."""
         return {name: value for name, value in vars(self).items() if name != "structure"}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a graph is without its times, and what is found of that once for all replays."""
+"""A graph without its times, and all that is found of that once for all replays."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Structure:
 
     @cached_property
     def levels(self) -> Ints:
-        """How often the longest way to each node changes its chain."""
+        """The number of times that the longest way to each node changes its chain."""
         return levels(self.before, self.source, self.target)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""When each node ends: one pass over the levels of the graph, a few operations on arrays for each.
+"""The end of each node: one pass over the levels of the graph, a few operations on arrays for each.
 
 Within a run of a chain, or of a track that goes on from chain to chain (`advisor_core.replay.tracks`),
 ``end[i] = max(ready[i], end[i-1] + pause[i]) + duration[i]``, where ``ready`` is when the sources of its edges have
@@ -36,7 +36,7 @@ MOST_SIDE_BY_SIDE = 16
 
 
 def ends(graph: Graph, free: Ints | None = None) -> Ints:
-    """When each node ends, ns. ``free``: when each chain can begin with its first node, by default at 0; nothing but
+    """The end of each node, ns. ``free``: when each chain can begin with its first node, by default at 0; nothing but
     edges and chains holds a node up."""
     if free is None:
         free = np.zeros(int(graph.chain.max(initial=-1)) + 1, dtype=np.int64)
@@ -67,7 +67,7 @@ class SideBySide:
                 self._parts.append((numbers, _Columns.of(layout, [graphs[number] for number in numbers])))
 
     def ends(self, free: Sequence[Ints], of: Sequence[int] | None = None) -> list[Ints]:
-        """When each node ends, ns, of each of the graphs with the numbers ``of``, by default of all. ``free``: of each
+        """The end of each node, ns, of each of the graphs with the numbers ``of``, by default of all. ``free``: of each
         of these, when each chain can begin with its first node."""
         begins = dict(enumerate(free)) if of is None else dict(zip(of, free, strict=True))
         found: dict[int, Ints] = {}

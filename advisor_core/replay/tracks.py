@@ -125,9 +125,9 @@ def _ways_past(graph: Structure, link: Ints) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def levels(link: Ints, source: Ints, target: Ints) -> Ints:
-    """How often the longest way to each node changes its track. Along a track the level never falls, so that the nodes
-    of a track in one level follow one another, and all edges into a level come from lower ones. ``link``: as of
-    `Tracks`; ``source`` and ``target``: what else leads to each node."""
+    """The number of times that the longest way to each node changes its track. Along a track the level never falls, so
+    that the nodes of a track in one level follow one another, and all edges into a level come from lower ones.
+    ``link``: as of `Tracks`; ``source`` and ``target``: what else leads to each node."""
     found = [0] * len(link)
     order = np.argsort(target, kind="stable")
     sources, targets = source[order].tolist(), target[order].tolist()

@@ -1,4 +1,4 @@
-"""What leaves the process of a rank: its outcome, put together from its facts."""
+"""The outcome of a rank, which leaves its process, put together from its facts."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _shared(host: Host, store: FactStore) -> Answers:
 
 
 def context_of(store: FactStore) -> dict[str, Scalar]:
-    """What is known of the job, for conditions."""
+    """The constants of the job, for conditions."""
     return dict(store.get(context) or {})
 
 

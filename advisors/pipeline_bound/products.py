@@ -91,15 +91,11 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     if table.empty:
         raise NotApplicable(message("pipeline_bound.no_products"))
     frame = own.frame
-    loaded = facts[pipes]["aic_mte2"].to_numpy() if pipes in facts else np.full(int(frame["row"].max()) + 1, np.nan)
-    loads = loaded[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
-    sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
-    per_signature = sums.groupby("signature").sum(min_count=1)
-    table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
+    table["mte2"] = table["signature"].map(_loading(frame, facts[pipes])) if pipes in facts else np.nan
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
     table["peak_tflops"] = [np.nan if dtype == "FLOAT" else most.of(dtype) / 1e12 for dtype in table["dtype"]]
     table["efficiency"] = table["tflops"] / table["peak_tflops"]
-    table["reachable"] = [most.reached.get(dtype) or np.nan for dtype in table["dtype"]]
+    table["reachable"] = [most.reached.get(dtype, np.nan) for dtype in table["dtype"]]
     table["fp32"] = table["dtype"] == "FLOAT"
     m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))
     elements = m * k + k * n + m * n
@@ -131,3 +127,11 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
         return replace(change, least=replace(change, by_ns=round(share * table["total_ns"][row])))
 
     return Observations(table, evidence, cure=cure)
+
+
+def _loading(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.Series:
+    """Of each signature how much of its time the cube cores load."""
+    loads = measured["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
+    sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
+    per_signature = sums.groupby("signature").sum(min_count=1)
+    return per_signature["loads"] / per_signature["duration"]

@@ -76,7 +76,7 @@ def _peaks(chip: Peaks, used: set[str], rank: int) -> View:
             value=_number(chip.of(dtype) * share / 1e12, 1),
         )
         for dtype, share in chip.reached.items()
-        if dtype in used and share
+        if dtype in used
     ]
     vector = message("roofline.vector")
     rows += [

@@ -91,15 +91,17 @@ def peaks(facts: Facts) -> Peaks:
     memories = {model.hbm_gbs * 1e9 for model in fitting if model.hbm_gbs and told}
     hbm = memories.pop() if len(memories) == 1 else _by_kernels(memories, facts)
     per_core, per_vector = cores * mhz * 1e6, vectors * mhz * 1e6
-    dtypes = set.intersection(*(set(model.flops) for model in fitting))
-    vector_dtypes = set.intersection(*(set(model.vector_flops) for model in fitting))
+    dtypes, vector_dtypes, measured = (
+        sorted(set.intersection(*map(set, told_of)))
+        for told_of in zip(*((model.flops, model.vector_flops, model.reached) for model in fitting), strict=True)
+    )
     return Peaks(
         models=tuple(model.name for model in fitting if told),
         cores=cores,
         vector_cores=vectors,
         mhz=mhz,
         basis=basis,
-        flops={name: max(model.flops[name] for model in fitting) * per_core for name in sorted(dtypes)},
+        flops={name: max(model.flops[name] for model in fitting) * per_core for name in dtypes},
         vector_flops={name: max(model.vector_flops[name] for model in fitting) * per_vector for name in vector_dtypes},
         hbm=hbm,
         # The larger cache holds more: a bound that is too low is no error, one that is too high is.
@@ -108,7 +110,7 @@ def peaks(facts: Facts) -> Peaks:
         l2_write=_agreed([model.l2_write for model in fitting]) * per_core,
         links={name: value * 1e9 for name, value in fitting[0].links.items()},
         hbm_inferred=len({model.hbm_gbs for model in fitting if model.hbm_gbs}) > 1,
-        reached={name: min(model.reached.get(name, 0.0) for model in fitting) for name in fitting[0].reached},
+        reached={name: min(model.reached[name] for model in fitting) for name in measured},
     )
 
 

@@ -118,7 +118,7 @@ class Merging(Cure):
         return self.places(recorded).merged(self, graph)
 
     def places(self, recorded: RankGraph) -> Places:
-        """Where in the graph of a rank the kernels are, with any other changes."""
+        """The places of the kernels in the graph of a rank, the same with any other changes."""
         nodes = recorded.nodes
         replayed = nodes.at(TASK, self.tasks) >= 0
         order = np.lexsort((self.tasks[replayed], self.chain[replayed]))

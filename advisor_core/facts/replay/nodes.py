@@ -81,7 +81,7 @@ class Nodes:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        """What was found of them is found again where it is needed."""
+        """Without what was found of them, which is found again where it is needed."""
         return {name: value for name, value in vars(self).items() if name not in ("_numbers", "_rows")}
 
 

@@ -79,8 +79,8 @@ _COLUMNS: Final = ("input_shapes", "input_dtypes", "output_shapes", "output_dtyp
 
 
 class _Around:
-    """What kernels read and write, by their place in the order of streams and time. ``wrote``: of those whose result
-    was told since."""
+    """The tensors that kernels read and write, by their place in the order of streams and time. ``wrote``: of those
+    whose result was told since."""
 
     def __init__(self, frame: pd.DataFrame, order: np.ndarray) -> None:
         self._texts = {name: frame[name].to_numpy(dtype=object) for name in _COLUMNS}
