@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -126,9 +127,15 @@ def _typed(values: pd.Series, column: Column) -> Any:
     return (values if values.dtype == wanted else values.astype(wanted)).to_numpy()
 
 
+@cache
+def _without_text() -> pd.CategoricalDtype:
+    """One for all columns: to make it takes longer than to make a column of it."""
+    return pd.CategoricalDtype(pd.Index([""], dtype=object))
+
+
 def _absent(column: Column, rows: int) -> object:
     if column.dtype == "text":
-        return pd.Categorical.from_codes(np.zeros(rows, dtype=np.int8), categories=pd.Index([""], dtype=object))
+        return pd.Categorical.from_codes(np.zeros(rows, dtype=np.int8), dtype=_without_text())
     if column.dtype == "int":
         return np.full(rows, -1, dtype=np.int64)
     return np.full(rows, np.nan) if column.dtype == "float" else np.zeros(rows, dtype=bool)

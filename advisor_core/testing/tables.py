@@ -13,6 +13,7 @@ from advisor_core.contracts.facts import Fact
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.facts.store import FactStore
+from advisor_core.loaders.readers.columns import Interner
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.vocabulary import Vocabulary
@@ -24,18 +25,22 @@ def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The canonical table ``name`` from rows; what a row leaves out has no value. A key that ends in ``_us`` is
     microseconds for the column that ends in ``_ns``. Raises KeyError for a column that the table does not have."""
     schema = SCHEMAS[name]
-    known = {column.name: column for column in schema.columns}
-    converted = []
-    for number, row in enumerate(rows):
-        plain: dict[str, Any] = {name: _NOTHING[column.dtype] for name, column in known.items()}
-        plain["source_row"] = number
+    nothing = {column.name: _NOTHING[column.dtype] for column in schema.columns}
+    listed = list(rows)
+    given: dict[str, Any] = {"source_row": list(range(len(listed)))}
+    for number, row in enumerate(listed):
         for key, value in row.items():
             column = key.removesuffix("_us") + "_ns" if key.endswith("_us") else key
-            if column not in plain:
-                raise KeyError(f"table {name} has no column {column!r}")
-            plain[column] = round(value * 1_000) if key.endswith("_us") else value
-        converted.append(plain)
-    return schema.conform(pd.DataFrame(converted, columns=[*known, "source_row"]))
+            if column not in given:  # those of which no row tells, most of them, are for `conform` to make
+                if column not in nothing:
+                    raise KeyError(f"table {name} has no column {column!r}")
+                given[column] = [nothing[column]] * len(listed)
+            given[column][number] = round(value * 1_000) if key.endswith("_us") else value
+    texts = Interner()
+    for column in schema.columns:
+        if column.dtype == "text" and column.name in given:
+            given[column.name] = texts.categorical(texts.codes(given[column.name]))
+    return schema.conform(pd.DataFrame(given))
 
 
 def profile(**changes: Any) -> Profile:

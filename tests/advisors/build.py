@@ -21,14 +21,19 @@ def host() -> Host:
 
 
 @cache
+def _rules_for(vendor: str) -> RuleBook:
+    """All rules of our rule set for a vendor."""
+    return load_rules([ROOT / "rulesets" / vendor], host().advisors, names=host().name_book())
+
+
+@cache
 def book(file: str) -> RuleBook:
     """The rules of one file; those of the other files are loaded with them, as rules may name rules of other files."""
     prefix = next(prefix for prefix, name in FILES.items() if name == file)
-    rules = load_rules([ROOT / "rulesets" / "ascend"], host().advisors, names=host().name_book())
-    return rules.select([prefix])
+    return _rules_for("ascend").select([prefix])
 
 
 @cache
 def judged_for_gpus() -> frozenset[str]:
     """The advisors that rules for GPUs judge."""
-    return frozenset(rule.rule.advisor for rule in load_rules([ROOT / "rulesets" / "gpu"], host().advisors))
+    return frozenset(rule.rule.advisor for rule in _rules_for("gpu"))

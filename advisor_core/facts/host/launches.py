@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.columns import Column
+from advisor_core.contracts.columns import Column, array_of
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.frames import narrowed, picked
+from advisor_core.contracts.frames import frame_of
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
+from advisor_core.contracts.tables import Int64Array as Ints
 from advisor_core.facts.device.work import work
-from advisor_core.nesting import enclosing_of
+from advisor_core.nesting import enclosing
 from advisor_core.text.messages import message
 
 NO_TIME = -(1 << 63)
@@ -84,120 +85,158 @@ def launches(facts: Facts) -> Launches:
     linked = arrows_to_tasks(flows)
     if linked is None:
         raise Unavailable(message("launches.none"), message("launches.none.collect"), ("host", "device"))
-    # A task and an arrow meet where they start at the same moment; the stream decides between two that do.
-    asks = pd.DataFrame({"time_ns": device["start_ns"], "stream": device["stream"], "work": np.arange(len(device))})
-    pairs = asks.merge(linked, on="time_ns")
-    pairs["same"] = pairs["stream"] == pairs["thread"]
-    pairs = pairs.sort_values(["work", "same"], kind="stable").drop_duplicates("work", keep="last")
-    unmatched = asks[~asks["work"].isin(pairs["work"])]
-    if len(unmatched):
-        pairs = pd.concat([pairs, _nearest(unmatched, linked)], ignore_index=True)
-    pairs = pairs[pairs["time_ns_host"] - pairs["time_ns"] < MISMATCH_NS]
-    rows = pairs["work"].to_numpy()
-
-    count = len(device)
-    launch = np.full(count, NO_TIME, dtype=np.int64)
-    thread = np.full(count, -1, dtype=np.int64)
-    siblings = np.zeros(count, dtype=np.int64)
-    launch[rows] = pairs["time_ns_host"].to_numpy()
-    thread[rows] = pairs["thread_host"].to_numpy()
-    siblings[rows] = pairs["siblings"].to_numpy()
-    leads = device["start_ns"].to_numpy()[rows] - launch[rows]
+    starts, called = device["start_ns"].to_numpy(), linked["time_ns_host"].to_numpy()
+    arrow = _arrow_of(starts, device["stream"].to_numpy(), linked)
+    rows = np.flatnonzero((arrow >= 0) & (called[arrow] - starts < MISMATCH_NS))
+    arrow = arrow[rows]
+    threads, calls = linked["thread_host"].to_numpy()[arrow], called[arrow]
+    leads = starts[rows] - calls
     skew = max(0, -int(leads.min())) if len(leads) else 0
-    frame = pd.DataFrame(
-        {"launch_ns": launch, "thread": thread, "siblings": siblings}
-        | {name: np.full(count, -1, dtype=np.int64) for name in ("call_row", "dequeue_row", "enqueue_row", "op_row")}
-    )
-    if HOST_EVENTS in facts:
-        _trace_back(frame, rows, facts[HOST_EVENTS])
-        _wait_for_long_calls(frame, device, facts[HOST_EVENTS], skew)
-    frame.loc[rows, "launch_ns"] -= skew
-    frame["entered_ns"] = _entered(frame, facts.get(HOST_EVENTS), skew)
-    frame["taken_ns"] = _taken(frame, facts.get(HOST_EVENTS), skew)
-    frame["lead_ns"] = -1
-    frame.loc[rows, "lead_ns"] = leads + skew
-    return Launches(frame, skew)
+    host = _Host.of(facts.get(HOST_EVENTS), skew)
+    behind = host.behind(threads, calls)
+    launch = host.moved_back(calls, behind.call, starts[rows]) - skew
+    entered = host.begun(behind.enqueue, launch, None, launch)
+    taken = host.begun(np.where(behind.enqueue >= 0, behind.dequeue, -1), entered, entered, launch)
+
+    def of_all(values: Ints, unknown: int) -> Ints:
+        every = np.full(len(device), unknown, dtype=np.int64)
+        every[rows] = values
+        return every
+
+    columns = {
+        "launch_ns": of_all(launch, NO_TIME),
+        "entered_ns": of_all(entered, NO_TIME),
+        "taken_ns": of_all(taken, NO_TIME),
+        "thread": of_all(threads, -1),
+        "lead_ns": of_all(leads + skew, -1),
+        "call_row": of_all(behind.call, -1),
+        "dequeue_row": of_all(behind.dequeue, -1),
+        "enqueue_row": of_all(behind.enqueue, -1),
+        "op_row": of_all(behind.operator, -1),
+        "siblings": of_all(linked["siblings"].to_numpy()[arrow], 0),
+    }
+    return Launches(frame_of(columns, len(device)), skew)
 
 
 def arrows_to_tasks(flows: pd.DataFrame) -> pd.DataFrame | None:
     """The arrows from the host to tasks of the device: ``flow``; ``time_ns`` and ``thread`` (the stream) of the task,
     ``time_ns_host`` and ``thread_host`` of the call; ``siblings``: how many begin there. ``None`` where one of the ends
     is not recorded at all."""
-    narrow = ("flow", "time_ns", "thread")
-    is_launch = (flows["kind"] == "host_to_device").to_numpy()
-    heads = picked(flows, is_launch & (flows["end"] == "s").to_numpy(), narrow).drop_duplicates("flow")
-    tails = picked(flows, is_launch & (flows["end"] == "f").to_numpy(), narrow)
-    if heads.empty or tails.empty:
+    is_launch, end = array_of(flows, "kind") == "host_to_device", array_of(flows, "end")
+    heads, tails = np.flatnonzero(is_launch & (end == "s")), np.flatnonzero(is_launch & (end == "f"))
+    if not len(heads) or not len(tails):
         return None
-    head = pd.Index(heads["flow"]).get_indexer(tails["flow"])
-    linked: pd.DataFrame = tails[head >= 0].reset_index(drop=True)
-    head = head[head >= 0]
-    for name in ("time_ns", "thread"):
-        linked[f"{name}_host"] = heads[name].to_numpy()[head]
-    linked["siblings"] = np.bincount(head, minlength=len(heads))[head]
-    return linked
+    flow, time, thread = (array_of(flows, name) for name in ("flow", "time_ns", "thread"))
+    begun, first = np.unique(flow[heads], return_index=True)
+    head = np.searchsorted(begun, flow[tails]).clip(max=len(begun) - 1)
+    paired = begun[head] == flow[tails]
+    head, tails = head[paired], tails[paired]
+    siblings = np.bincount(head, minlength=len(begun))[head]
+    begins = heads[first[head]]
+    columns = {"flow": flow[tails], "time_ns": time[tails], "thread": thread[tails]}
+    columns |= {"time_ns_host": time[begins], "thread_host": thread[begins], "siblings": siblings}
+    return frame_of(columns, len(tails))
 
 
-def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:
-    launch, enqueue = frame["launch_ns"].to_numpy(), frame["enqueue_row"].to_numpy()
-    queued = enqueue >= 0
-    if events is None or not queued.any():
-        return launch
-    entered = events["start_ns"].to_numpy()[np.maximum(enqueue, 0)] - skew
-    return np.where(queued, np.minimum(entered, launch), launch)
+def _arrow_of(starts: Ints, streams: Ints, arrows: pd.DataFrame) -> Ints:
+    """The row in ``arrows`` that leads to each task, -1 for none. A task and an arrow meet where they start at the same
+    moment; the stream decides between two that do, and of several on one stream the last is taken."""
+    times, threads = arrows["time_ns"].to_numpy(), arrows["thread"].to_numpy()
+    if not len(times):
+        return np.full(len(starts), -1, dtype=np.int64)
+    moments, moment = np.unique(times, return_inverse=True)
+    lanes, lane = np.unique(threads, return_inverse=True)
+    at = np.searchsorted(moments, starts).clip(max=len(moments) - 1)
+    on = np.searchsorted(lanes, streams).clip(max=len(lanes) - 1)
+    meets = moments[at] == starts
+    last_of_moment, last_of_both = np.zeros(len(moments), dtype=np.int64), np.full(len(moments) * len(lanes), -1)
+    rows = np.arange(len(times))
+    np.maximum.at(last_of_moment, moment, rows)
+    np.maximum.at(last_of_both, moment * len(lanes) + lane, rows)
+    same = np.where(lanes[on] == streams, last_of_both[at * len(lanes) + on], -1)
+    found = np.where(same >= 0, same, last_of_moment[at])
+    return np.where(meets, found, _nearest(starts, times))
 
 
-def _taken(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:
-    entered, launch = frame["entered_ns"].to_numpy(), frame["launch_ns"].to_numpy()
-    queued = (frame["enqueue_row"].to_numpy() >= 0) & (frame["dequeue_row"].to_numpy() >= 0)
-    if events is None or not queued.any():
-        return entered
-    began = events["start_ns"].to_numpy()[np.maximum(frame["dequeue_row"].to_numpy(), 0)] - skew
-    return np.where(queued, np.clip(began, entered, launch), entered)
+def _nearest(starts: Ints, times: Ints) -> Ints:
+    """The row of the time that is within `ROUNDING_NS` of each start, -1 for none: the text files round the same moment
+    differently."""
+    order = np.argsort(times, kind="stable")
+    ordered = times[order]
+    behind = np.searchsorted(ordered, starts)
+    before, after = (behind - 1).clip(min=0), behind.clip(max=len(times) - 1)
+    to_before, to_after = np.abs(starts - ordered[before]), np.abs(ordered[after] - starts)
+    nearest = np.where(to_before <= to_after, before, after)
+    return np.where(np.minimum(to_before, to_after) <= ROUNDING_NS, order[nearest], -1)
 
 
-def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:
-    """Move the launch to the end of a long launching call, but not past the start of the task."""
-    rows = np.flatnonzero(frame["call_row"].to_numpy() >= 0)
-    calls = events.iloc[frame["call_row"].to_numpy()[rows]]
-    ends = calls["start_ns"].to_numpy() + calls["duration_ns"].to_numpy()
-    launch = frame["launch_ns"].to_numpy()[rows]
-    starts = device["start_ns"].to_numpy()[rows] + skew
-    frame.loc[frame.index[rows], "launch_ns"] = np.maximum(launch, np.minimum(ends - CALL_NS, starts))
+@dataclass(frozen=True)
+class _Behind:
+    """The rows of host events behind each task, -1 unknown."""
+
+    call: Ints
+    dequeue: Ints
+    enqueue: Ints
+    operator: Ints
 
 
-def _nearest(asks: pd.DataFrame, arrows: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of a task and an arrow within `ROUNDING_NS`: the text files round the same moment differently."""
-    pairs = pd.merge_asof(
-        asks.sort_values("time_ns"),
-        arrows.sort_values("time_ns"),
-        on="time_ns",
-        direction="nearest",
-        tolerance=ROUNDING_NS,
-    )
-    pairs = pairs[pairs["flow"].notna()]
-    whole = ["flow", "thread", "time_ns_host", "thread_host", "siblings"]
-    return pairs.astype(dict.fromkeys(whole, "int64"))
+@dataclass(frozen=True)
+class _Host:
+    """The events of the host. ``skew_ns``: as in `Launches`."""
 
+    events: pd.DataFrame
+    skew_ns: int
 
-def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> None:
-    """Fill in the rows of the host events. The launch lies within a CANN call, that within a Dequeue on the thread
-    that empties the task queue; its correlation id leads to the Enqueue, which lies within an operator. Without a
-    task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
-    if events.empty:
-        return
-    spans, category = narrowed(events, ("thread", "start_ns", "duration_ns", "correlation")), events["category"].array
-    by_category = {name: spans[category == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
-    threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
-    frame.loc[rows, "call_row"] = enclosing_of(by_category["runtime"], threads, times)
-    dequeue = enclosing_of(by_category["dequeue"], threads, times)
-    frame.loc[rows, "dequeue_row"] = dequeue
-    enqueues = by_category["enqueue"].drop_duplicates("correlation")
-    by_correlation = pd.Series(enqueues.index.to_numpy(), index=enqueues["correlation"].to_numpy())
-    correlation = events["correlation"].to_numpy()[np.maximum(dequeue, 0)]
-    enqueue = by_correlation.reindex(np.where(dequeue >= 0, correlation, -1)).fillna(-1).to_numpy().astype(np.int64)
-    frame.loc[rows, "enqueue_row"] = enqueue
-    queued = enqueue >= 0
-    caller = np.where(queued, events["thread"].to_numpy()[np.maximum(enqueue, 0)], threads)
-    called = np.where(queued, events["start_ns"].to_numpy()[np.maximum(enqueue, 0)], times)
-    frame.loc[rows, "op_row"] = enclosing_of(by_category["cpu_op"], caller, called)
+    @classmethod
+    def of(cls, events: pd.DataFrame | None, skew_ns: int) -> _Host:
+        return cls(HOST_EVENTS.conform(pd.DataFrame()) if events is None else events, skew_ns)
+
+    def behind(self, threads: Ints, times: Ints) -> _Behind:
+        """What lies behind launches. The launch lies within a CANN call, that within a Dequeue on the thread that
+        empties the task queue; its correlation id leads to the Enqueue, which lies within an operator. Without a task
+        queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
+        call = self._enclosing("runtime", threads, times)
+        dequeue = self._enclosing("dequeue", threads, times)
+        enqueue = self._enqueue_of(dequeue)
+        queued = np.flatnonzero(enqueue >= 0)
+        threads, times = threads.copy(), times.copy()
+        threads[queued] = array_of(self.events, "thread")[enqueue[queued]]
+        times[queued] = array_of(self.events, "start_ns")[enqueue[queued]]
+        return _Behind(call, dequeue, enqueue, self._enclosing("cpu_op", threads, times))
+
+    def _of(self, category: str) -> Ints:
+        return np.flatnonzero(array_of(self.events, "category") == category)
+
+    def _enclosing(self, category: str, threads: Ints, times: Ints) -> Ints:
+        rows = self._of(category)
+        starts = array_of(self.events, "start_ns")[rows]
+        ends = starts + array_of(self.events, "duration_ns")[rows]
+        found = enclosing(array_of(self.events, "thread")[rows], starts, ends, threads, times)
+        return np.where(found >= 0, rows[found], -1) if len(rows) else found
+
+    def _enqueue_of(self, dequeue: Ints) -> Ints:
+        """The Enqueue with the correlation id of each Dequeue, the first of them."""
+        enqueues, correlation = self._of("enqueue"), array_of(self.events, "correlation")
+        if not len(enqueues):
+            return np.full(len(dequeue), -1, dtype=np.int64)
+        known, first = np.unique(correlation[enqueues], return_index=True)
+        asked = np.where(dequeue >= 0, correlation[dequeue], -1)
+        place = np.searchsorted(known, asked).clip(max=len(known) - 1)
+        return np.where((dequeue >= 0) & (known[place] == asked), enqueues[first[place]], -1)
+
+    def moved_back(self, launch: Ints, call: Ints, starts: Ints) -> Ints:
+        """The launches at the end of long launching calls, but not past the start of the task."""
+        rows = np.flatnonzero(call >= 0)
+        ends = array_of(self.events, "start_ns")[call[rows]] + array_of(self.events, "duration_ns")[call[rows]]
+        moved = launch.copy()
+        moved[rows] = np.maximum(launch[rows], np.minimum(ends - CALL_NS, starts[rows] + self.skew_ns))
+        return moved
+
+    def begun(self, rows: Ints, otherwise: Ints, earliest: Ints | None, latest: Ints) -> Ints:
+        """When these events began, in device time, within bounds; ``otherwise`` where there is none."""
+        known = np.flatnonzero(rows >= 0)
+        began = array_of(self.events, "start_ns")[rows[known]] - self.skew_ns
+        times = otherwise.copy()
+        least = None if earliest is None else earliest[known]
+        times[known] = np.minimum(began if least is None else np.maximum(began, least), latest[known])
+        return times
