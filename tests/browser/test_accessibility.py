@@ -53,8 +53,8 @@ def judged(tmp_path: Path, browser: Browser) -> Judge:
 @pytest.mark.parametrize(
     ("name", "lang", "shown"),
     [
-        ("of_roles", "en", LIGHT),
         ("launch_blocking", "zh", DARK),
+        pytest.param("of_roles", "en", LIGHT, marks=pytest.mark.search),
         ("two_of_four", "en", NARROW),
         pytest.param("training", "zh", DARK, marks=pytest.mark.search),
         pytest.param("training", "en", NARROW, marks=pytest.mark.search),
@@ -64,7 +64,9 @@ def test_a_report_has_no_violation(judged: Judge, name: str, lang: str, shown: d
     assert judged(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), **shown) == []
 
 
-@pytest.mark.parametrize(("lang", "shown"), [("en", LIGHT), ("zh", DARK), ("en", NARROW)])
+@pytest.mark.parametrize(
+    ("lang", "shown"), [("en", LIGHT), ("zh", DARK), pytest.param("en", NARROW, marks=pytest.mark.search)]
+)
 def test_a_timeline_has_no_violation(judged: Judge, lang: str, shown: dict[str, Any]) -> None:
     page = TimelineRenderer().render(with_timeline(report_fixtures.training(), FILES), lang)
     assert judged(page, **shown) == []

@@ -78,8 +78,8 @@ def report(name: str, lang: str) -> str:
         pytest.param("training", "zh", marks=pytest.mark.search),
         ("hostile", "en"),
         ("many_ranks", "zh"),
-        ("of_roles", "en"),
-        ("marked", "zh"),
+        pytest.param("of_roles", "en", marks=pytest.mark.search),
+        pytest.param("marked", "zh", marks=pytest.mark.search),
     ],
 )
 def test_the_page_fits_nothing_runs_and_no_evidence_is_cut_off(

@@ -47,13 +47,11 @@ these too. The counterfactuals judge them."""
 
 FAST: tuple[str, ...] = (
     "healthy-decode",
-    "healthy-prefill",
     "launch-blocking",
     "slow-data-loader",
     "unaligned-vocabulary",
     "unfused-cross-entropy",
     "no-overlap",
-    "leak",
 )
 """The part that the tests run on every change."""
 

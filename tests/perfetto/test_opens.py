@@ -95,7 +95,13 @@ def test_slices(report: Path) -> None:
     assert arrows
 
 
-@pytest.mark.parametrize("name", ["ascend/alexnet-ddp-text-level1", "kineto/bert-small-h100.json.gz"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("ascend/alexnet-ddp-text-level1", marks=pytest.mark.search),
+        "kineto/bert-small-h100.json.gz",
+    ],
+)
 def test_real_recordings(profiles: Path, tmp_path: Path, name: str) -> None:
     """All that is written is shown. Of arrows only those of the recording that end after they begin, and once."""
     arguments = ["run", str(profiles / name), "-o", str(tmp_path), "--format", "trace", "-q", "--no-config"]

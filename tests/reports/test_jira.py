@@ -38,13 +38,14 @@ def test_it_fits_into_a_field_and_every_link_arrives(example: ModuleType, name: 
 
 
 def test_a_reader_of_jira_sees_what_was_meant(example: ModuleType) -> None:
-    """By its own grammar; a small report, since that takes seconds."""
-    text = JiraRenderer().render(example.nothing_found(), "zh")
+    """By its own grammar; half of a small report, since that takes seconds."""
+    whole = JiraRenderer().render(example.nothing_found(), "zh")
+    text = whole[: whole.index("\n\nh", len(whole) // 2)]
     seen = Counter(block.type for block in MarkdownIt("commonmark").enable("table").parse(convert(text)))
     lines = text.splitlines()
     tables = [line for line, above in zip(lines, ["", *lines], strict=False) if line[:1] == "|" != above[:1]]
-    assert seen["heading_open"] == sum(re.match(r"h\d\. ", line) is not None for line in lines) > 5
-    assert seen["table_open"] == len(tables) > 5
+    assert seen["heading_open"] == sum(re.match(r"h\d\. ", line) is not None for line in lines) > 3
+    assert seen["table_open"] == len(tables) > 3
     assert seen["fence"] == text.count("{noformat}") // 2 > 0
 
 

@@ -182,7 +182,7 @@ def test_names_are_kept_as_they_are(profile: Path) -> None:
     assert "{oops}" in loaded.diagnostics[0].message.en
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(sorted(FILES)),
     place=st.integers(0, 10_000),

@@ -20,16 +20,16 @@ from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, run, told
 from tests.robustness.damage import BY_ENDING, OF_BYTES, Damage, byte_order_mark, crlf, cut, shuffled_rows
 
 MAIN = (KERNELS, TRACE)
-"""The files that everything is derived from: each kind of damage is done to them, each third of them in the gate. What
+"""The files that everything is derived from: each kind of damage is done to them, each fifth of them in the gate. What
 a loader makes of any damage is what `test_damaged_profiles` looks at."""
-THIRD = 3
+FIFTH = 5
 SMALL = (
     *(f"{OUTPUT}/{name}" for name in ("communication.json", "communication_matrix.json", "step_trace_time.csv")),
     *(f"{OUTPUT}/{name}" for name in ("operator_details.csv", "op_statistic.csv", "api_statistic.csv")),
     *(f"{OUTPUT}/{name}" for name in ("memory_record.csv", "operator_memory.csv", "npu_module_mem.csv")),
     *("profiler_info_0.json", "profiler_metadata.json"),
 )
-"""The others: each gets a kind of damage, in turn; a search tries a second one."""
+"""The others: each gets a kind of damage, in turn, each second one in the gate; a search tries a second kind."""
 HARMLESS = (shuffled_rows, byte_order_mark, crlf)
 """Kinds with a test of their own on the main files: order of rows, byte order mark and line ends are no information."""
 
@@ -39,11 +39,11 @@ def _cases() -> Iterator[tuple[str, Damage, int, bool]]:
     for file in MAIN:
         kinds = [kind for kind in BY_ENDING[Path(file).suffix] if kind not in HARMLESS]
         for number, damage in enumerate(kinds):
-            yield file, damage, 0, number % THIRD == 0
+            yield file, damage, 0, number % FIFTH == 0
     for number, file in enumerate(SMALL):
         kinds = list(BY_ENDING[Path(file).suffix])
         for step in range(2 if PROFILE == "search" else 1):
-            yield file, kinds[(number + 11 * step) % len(kinds)], 0, True
+            yield file, kinds[(number + 11 * step) % len(kinds)], 0, number % 2 == 0
     more = Random(int(os.environ.get("NPU_ADVISOR_MUTATIONS", "0")))
     for seed in range(1, 1 + int(os.environ.get("NPU_ADVISOR_MUTATIONS", "0"))):
         file = more.choice([*MAIN, *MAIN, *SMALL])
@@ -124,7 +124,7 @@ def test_any_change_of_bytes(profile: Path, tmp_path: Path, file: str, place: fl
     start = int(place * len(whole))
     path.write_bytes(whole[:start] + junk + whole[start + cut_out :])
     try:
-        assert run(profile, tmp_path / "report", "--format", "json").code == 0
+        assert run(profile, tmp_path / "report", "--select", "HD,CO001,DQ", "--format", "json").code == 0
     finally:
         path.write_bytes(whole)
         shutil.rmtree(tmp_path / "report", ignore_errors=True)

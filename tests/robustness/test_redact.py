@@ -34,7 +34,7 @@ def private(job: Path) -> Path:
     return job
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("lang", ["en", pytest.param("zh", marks=pytest.mark.search)])
 def test_no_name_in_any_output(private: Path, tmp_path: Path, lang: str) -> None:
     before = contents(private)
     plain = advise("run", private, "--lang", lang, "--jobs", 1, folder=tmp_path / "plain")

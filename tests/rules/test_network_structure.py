@@ -14,6 +14,7 @@ from statistics import median
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from advisor_core.facts.store import FactStore
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
@@ -108,21 +109,40 @@ its marks. The others need types, shapes or the computations that kernels belong
 NO_TENSORS = {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_without_kernels_or_their_types_there_is_no_answer(rule: str) -> None:
-    assert judge_rule(rule, plain().store("kernels")).state == "cannot_answer"
-    untyped = plain()
-    for row in untyped.rows["kernels"]:
-        row |= {"type": "", "core": ""}
-    assert (judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer") == (rule not in BY_NAMES)
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> None:
+def plain_without(*tables: str, level: str = "level1", **columns: str) -> FactStore:
+    """The facts of it, with these values in the columns of all kernels; what one rule asks for others find."""
     scene = plain()
     for row in scene.rows["kernels"]:
-        row |= NO_TENSORS
-    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
+        row |= columns
+    return scene.store(*tables, level=level)
+
+
+@pytest.fixture(scope="module")
+def without_kernels() -> FactStore:
+    return plain_without("kernels")
+
+
+@pytest.fixture(scope="module")
+def without_types() -> FactStore:
+    return plain_without(level="level0", type="", core="")
+
+
+@pytest.fixture(scope="module")
+def without_shapes() -> FactStore:
+    return plain_without(**NO_TENSORS)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_kernels_or_their_types_there_is_no_answer(
+    rule: str, without_kernels: FactStore, without_types: FactStore
+) -> None:
+    assert judge_rule(rule, without_kernels).state == "cannot_answer"
+    assert (judge_rule(rule, without_types).state == "cannot_answer") == (rule not in BY_NAMES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str, without_shapes: FactStore) -> None:
+    assert (judge_rule(rule, without_shapes).state == "cannot_answer") == (
         rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060", "NS070")
     )
 

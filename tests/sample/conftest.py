@@ -64,7 +64,7 @@ TRANSFORMERS = (
 WRITTEN = (*TRANSFORMERS, "healthy-cnn", "cnn-format-conversions", "healthy-rl")
 """With other models: their operators, their formats, their stages."""
 assert set(WRITTEN) <= set(SCENARIOS)
-LONG = ("late-rank-in-pipeline", "healthy-moe", "healthy-rl", "slow-link")
+LONG = ("late-rank-in-pipeline", "late-rank-by-clock", "healthy-moe", "healthy-rl", "slow-link")
 """Of these two steps of a few micro-batches are enough for what their exports have in common with others."""
 
 

@@ -14,6 +14,7 @@ from advisors.roofline.drawings import bounds
 from advisors.roofline.first_looks import first_looks
 from tests.advisors.real import real_rank
 from tests.once import ResultOf
+from tests.sample.small import small
 
 
 def english(cell: Cell) -> str:
@@ -60,7 +61,7 @@ def test_a_run_draws_them_for_each_rank(result_of: ResultOf, profiles: Path) -> 
 
 def test_phases_of_an_iteration_have_their_own_rows(result_of: ResultOf, shared_sample: Callable[..., Path]) -> None:
     """Decoding moves weights, the update computes, and for the reward the device waits."""
-    result = result_of(shared_sample("healthy-rl"))
+    result = result_of(shared_sample(small("healthy-rl")))
     assert not [one for one in result.diagnostics if one.severity == "error"]
     (view,) = (view for view in result.views if view.id == "roofline-rank0")
     assert isinstance(view, HeatmapView)
