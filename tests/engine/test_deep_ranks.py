@@ -17,6 +17,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, MOST_RANKS, DeepRanks, RankError, StepSums, in_depth, telling
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
+from tests.sample.small import small
 
 LATE = 3
 """The rank of the scenario late-rank-by-host that is late."""
@@ -24,7 +25,7 @@ LATE = 3
 
 @pytest.fixture(scope="module")
 def job(shared_sample: Callable[..., Path]) -> Path:
-    return shared_sample("late-rank-by-host")
+    return shared_sample(small("late-rank-by-host"))
 
 
 @pytest.fixture(scope="module")

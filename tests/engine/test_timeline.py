@@ -20,7 +20,8 @@ from advisor_core.run.rank_timeline import RankTimes
 from tests.once import ResultOf
 
 MS = 1_000_000
-WITH = RunOptions(timeline=True)
+FEW = ("HD", "CO")
+WITH = RunOptions(timeline=True, select=FEW)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_an_arrow_ends_where_the_ledger_stops_waiting_for_that_rank(result: RunR
 def test_a_timeline_changes_nothing_else_and_is_no_part_of_the_report(
     result_of: ResultOf, result: RunResult, advisor_sample: Path
 ) -> None:
-    without = result_of(advisor_sample)
+    without = result_of(advisor_sample, select=FEW)
     assert without.timeline is None
     for one in (result, without):
         assert "timeline" not in one.model_dump()

@@ -43,7 +43,7 @@ def test_every_moment_counts_once(clock: list[int]) -> None:
     assert watch.seconds() == {"advisor": 17, "fact": 74, "fact below": 4}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.search), 2])
 def test_parts_of_all_ranks_are_parts_of_their_phases(short_job: Path, jobs: int) -> None:
     timings = run([short_job], RunOptions(timings=True), jobs=jobs).timings
     host = installed_host()
@@ -60,7 +60,7 @@ def test_a_report_has_the_parts_where_they_are_asked_for(short_job: Path, tmp_pa
     written = {}
     for flags in ((), ("--timings",)):
         folder = tmp_path / f"report{len(flags)}"
-        ran = advise("run", short_job, "--format", "json,md", "-q", *flags, folder=folder)
+        ran = advise("run", short_job, "--select", "HD", "--format", "json,md", "-q", *flags, folder=folder)
         assert ran.code == 0
         written[flags] = ran.err, json.loads((folder / "report.json").read_text(encoding="utf-8"))["timings"]
     plain, timed = written.values()

@@ -51,7 +51,7 @@ def test_the_other_ranks_are_replayed_without_one_that_stopped_early(tmp_path: P
         timelines = simulate(replace(scenario, job=job), seed=0)
         for rank in ranks:
             write_text(timelines[rank], tmp_path, NAMES[scenario.headers], RECORDINGS["level1"])
-    result = run([tmp_path], RunOptions(cache_bytes=0), jobs=1)
+    result = run([tmp_path], RunOptions(cache_bytes=0, select=("HD", "NS", "CO")), jobs=1)
     assert result.plan is not None and result.plan.actions
     assert any("rank 2: 10-11" in diagnostic.message.en for diagnostic in result.diagnostics)
     assert result.balance is not None

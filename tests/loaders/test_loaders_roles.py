@@ -199,6 +199,10 @@ def test_a_role_that_was_not_analysed_is_still_one(save_path: Path) -> None:
     assert [s.problem for s in found(save_path, role="actor_update")] == ["", ""]
 
 
+FEW = ("--select", "HD,CO,RL,DQ")
+"""Rules of ranks, jobs and phases: what is said of roles does not hang on which they are."""
+
+
 @pytest.fixture
 def recorded(short_job: Path, tmp_path: Path) -> Callable[..., Path]:
     """Writes a role's directory from the first ranks of the embedded sample, cut down."""
@@ -214,11 +218,11 @@ def recorded(short_job: Path, tmp_path: Path) -> Callable[..., Path]:
 def test_the_report_of_a_role(recorded: Callable[..., Path], tmp_path: Path) -> None:
     for role in ROLES[1:]:
         save_path = recorded(role)
-    wrong = run(save_path, tmp_path / "wrong", "--role", "critic")
+    wrong = run(save_path, tmp_path / "wrong", *FEW, "--role", "critic")
     assert wrong.code == 2 and "'critic'" in wrong.err and "actor_update, rollout_generate" in wrong.err
 
     for lang, label in (("en", "Role"), ("zh", "角色")):
-        done = run(save_path, tmp_path / lang, "--role", "actor_update", "--lang", lang)
+        done = run(save_path, tmp_path / lang, *FEW, "--role", "actor_update", "--lang", lang)
         assert done.code == 0 and done.result.profile.role == "actor_update"
         assert {source.path.split("/")[0] for source in done.result.inputs} == {"actor_update"}
         assert label in done.out and "actor_update" in done.out
@@ -226,7 +230,7 @@ def test_the_report_of_a_role(recorded: Callable[..., Path], tmp_path: Path) -> 
         assert label in summary and r"actor\_update" in summary
         assert "<dd>actor_update</dd>" in done.text("report.html")
 
-    alone = run(save_path / "actor_update", tmp_path / "alone")
+    alone = run(save_path / "actor_update", tmp_path / "alone", *FEW)
     assert alone.result.profile.role is None and "Role" not in alone.text("report.md").split("##")[0]
     ledgers = [json.loads((tmp_path / name / "report.json").read_bytes())["ledger"] for name in ("en", "alone")]
     chosen, by_path = (json.dumps(ledger) for ledger in ledgers)
@@ -240,7 +244,7 @@ def test_all_roles_in_one_report(recorded: Callable[..., Path], tmp_path: Path) 
     newest = sorted((save_path / "actor_update").iterdir())[0]
     older = newest.with_name(f"{newest.name.rsplit('_', 3)[0]}_19990101000000000_ascend_pt")
     shutil.copytree(newest, older)
-    done = run(save_path, tmp_path / "all")
+    done = run(save_path, tmp_path / "all", *FEW)
     assert done.code == 0 and older.name in done.err
     whole = done.result
     assert set(whole.profile.roles) == set(ROLES[1:]) and whole.profile.kind == "rl" and whole.profile.role is None
@@ -253,7 +257,7 @@ def test_all_roles_in_one_report(recorded: Callable[..., Path], tmp_path: Path) 
     (said,) = [d for d in whole.diagnostics if older.name in d.message.en]
     assert said.role == "actor_update" and said.severity == "warning"
     for role in ROLES[1:]:
-        alone = run(save_path, tmp_path / role, "--role", role, "--format", "json").result
+        alone = run(save_path, tmp_path / role, *FEW, "--role", role, "--format", "json").result
         own = [step.model_copy(update={"role": None}) for step in whole.ledger if step.role == role]
         assert own == alone.ledger
         roles = [rule.model_copy(update={"role": None}) for rule in whole.rules if rule.role == role]
@@ -272,7 +276,7 @@ def test_all_roles_in_one_report(recorded: Callable[..., Path], tmp_path: Path) 
         assert "Phases" in text and all(text.count(role.replace("_", r"\_")) or role in text for role in ROLES[1:])
     explained = advise("explain", tmp_path / "all" / "report.json", whole.findings[0].fingerprint)
     assert explained.code == 0 and f"role {whole.findings[0].role}" in explained.out
-    two = run(save_path, tmp_path / "two", "--role", ROLES[1], "--role", ROLES[2], "--format", "json")
+    two = run(save_path, tmp_path / "two", *FEW, "--role", ROLES[1], "--role", ROLES[2], "--format", "json")
     assert [f.fingerprint for f in two.result.findings] == [f.fingerprint for f in whole.findings]
 
 
@@ -281,12 +285,12 @@ def test_directories_of_two_jobs_are_not_taken_for_roles_in_silence(
 ) -> None:
     for job in ("before", "after"):
         save_path = recorded(job)
-    done = run(save_path, tmp_path / "out")
+    done = run(save_path, tmp_path / "out", *FEW)
     whole = done.result
     (said,) = [d for d in whole.diagnostics if "none has the name" in d.message.en]
     assert said.severity == "warning" and "after, before" in said.message.en and "after、before" in said.message.zh
     assert set(whole.profile.roles) == {"before", "after"}
-    alone = run(save_path / "before", tmp_path / "alone", "--format", "json").result
+    alone = run(save_path / "before", tmp_path / "alone", *FEW, "--format", "json").result
     assert whole.profile.kind == alone.profile.kind != "rl"
     assert "roles of one job" in done.text("report.md")
 
@@ -296,7 +300,7 @@ def test_a_role_that_cannot_be_read_does_not_stop_the_others(recorded: Callable[
         save_path = recorded(role)
     for profile in (save_path / "rollout_generate").iterdir():
         shutil.rmtree(profile / OUTPUT)
-    done = run(save_path, tmp_path / "out")
+    done = run(save_path, tmp_path / "out", *FEW)
     assert done.code == 0
     assert set(done.result.profile.roles) == {"actor_update"}
     errors = [d for d in done.result.diagnostics if d.severity == "error"]

@@ -53,7 +53,9 @@ class Page(HTMLParser):
             self.texts.append(data.strip())
 
 
-@pytest.fixture(params=[(name, lang) for name in NAMES for lang in ("en", "zh")], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(
+    scope="module", params=[(name, lang) for name in NAMES for lang in ("en", "zh")], ids=lambda p: f"{p[0]}-{p[1]}"
+)
 def html(request: pytest.FixtureRequest, example: ModuleType) -> str:
     name, lang = request.param
     return HtmlRenderer().render(getattr(example, name)(), lang)

@@ -79,7 +79,11 @@ def overlapped(ledger: list[LedgerStep]) -> float:
     return sum(int(entry.detail.get("overlapped_communication_ns", 0)) for entry in entries) / 1e3
 
 
-SEARCHED = ("resnet50-workers-0/worker0.1623143089861", "resnet50-workers-4/worker0.1623212756351", "trace-diff/control")
+SEARCHED = (
+    "resnet50-workers-0/worker0.1623143089861",
+    "resnet50-workers-4/worker0.1623212756351",
+    "trace-diff/control",
+)
 """Each is one of two that were recorded alike; the search takes both."""
 
 
