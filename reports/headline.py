@@ -83,7 +83,9 @@ def _knows_cause(ledger: Ledger, path: str) -> bool:
 
 
 _NAMES = {"pytorch": "PyTorch", "mindspore": "MindSpore"} | {f"level{n}": f"Level{n}" for n in ("_none", 0, 1, 2)}
-"""How a reader writes what a profile calls its framework and its level."""
+_NAMES |= {"vllm": "vLLM", "vllm-ascend": "vLLM Ascend", "sglang": "SGLang", "megatron": "Megatron-LM"}
+_NAMES |= {"mindspeed": "MindSpeed", "mindspeed-llm": "MindSpeed LLM", "transformers": "Hugging Face transformers"}
+"""How a reader writes what a profile calls its framework, its software and its level."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
         Ran("ran.phase", labels(phase) if phase in labels else result.profile.kind),
         Ran("ran.chip", _chip(result, labels) or missing),
     ]
+    if result.profile.software:
+        facts.insert(2, Ran("ran.software", labels.join([_NAMES.get(name, name) for name in result.profile.software])))
     if result.profile.role is not None:
         facts.insert(1, Ran("ran.role", result.profile.role))
     if outline.has_roles:

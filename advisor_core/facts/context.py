@@ -12,6 +12,7 @@ from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.software import software
 from advisor_core.facts.inference import part_of_inference
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.parts import parts
@@ -27,13 +28,16 @@ most of a step."""
 
 
 @fact(
-    "context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip, parts, phases), shared=True
+    "context",
+    needs=(PROFILE,),
+    wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip, parts, phases, software),
+    shared=True,
 )
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """The kind of run: the names that rules read as ``profile.NAME``, as far as they are known.
 
-    ``kind``, ``serves``, ``phase``, ``parts``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``,
-    ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
+    ``kind``, ``serves``, ``phase``, ``parts``, ``level``, ``framework``, ``software``, ``chip``, ``amd``,
+    ``compute_capability``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
     """
     profile, device = facts[PROFILE], facts.get(work)
     amd = None if not profile.maker else profile.maker == "AMD"
@@ -50,6 +54,7 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
         "parts": " ".join(large_parts) or None,
         "level": profile.level,
         "framework": profile.framework,
+        "software": " ".join(facts.get(software) or ()) or None,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
         "amd": amd,
         # ROCm reports the number of its architecture under this name: 9.4 for gfx942

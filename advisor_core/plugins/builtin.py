@@ -20,7 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.device import chip, peaks, pipes, work
     from advisor_core.facts.host import activity as host_activity
     from advisor_core.facts.host import calls as host_calls
-    from advisor_core.facts.host import full_queues, host_steps, launches
+    from advisor_core.facts.host import full_queues, host_steps, launches, software
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
@@ -58,6 +58,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         host_calls.sync_calls,
         host_pauses.host_pauses,
         host_steps.host_steps,
+        software.software,
         collective_state.collective_state,
         collective_calls.recorded_calls,
         collective_calls.collective_calls,

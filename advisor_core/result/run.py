@@ -106,6 +106,10 @@ class Profile(Model):
         "them, and `mean_steps` has each rank alone",
     )
     world_size: int | None = None
+    software: list[str] = Field(
+        default_factory=list,
+        description="engines and libraries whose code the recording shows, as the registry of names has them",
+    )
     steps: list[StepInfo]
     parallel: dict[str, int] = Field(default_factory=dict)
     role: str | None = None

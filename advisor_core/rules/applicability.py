@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from advisor_core.names.settings import concerns
 from advisor_core.rules.language.template import code_span
@@ -21,13 +22,15 @@ from advisor_core.text.messages import message
 class Job:
     """The properties of a job that decide which advice holds for it.
 
-    ``versions``: recorded ones by software. ``variables``: recorded environment, '' for what is recorded as not set.
+    ``software``: what the recording shows to run; other software may run as well. ``versions``: recorded ones by
+    software. ``variables``: recorded environment, '' for what is recorded as not set.
     ``features``: features of the registry to whether the job uses them. ``places``: where the time of the finding lies,
     in a recording of several parts: they decide in place of ``phases`` and ``roles``."""
 
     phases: Possible = None
     roles: Possible = None
     frameworks: Possible = None
+    software: frozenset[str] = frozenset()
     chips: Possible = None
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +74,20 @@ def range_problem(wanted: str) -> str:
     return ""
 
 
+ENGINES: Final = (frozenset({"vllm", "vllm-ascend"}), frozenset({"sglang"}), frozenset({"mindie"}))
+"""Software that generates tokens, each with its plugins: where a recording shows one of them, no other runs there."""
+
+
+def _runs(shown: frozenset[str], wanted: Sequence[str]) -> bool | None:
+    """Whether one of the ``wanted`` runs where the recording shows ``shown``; ``None`` where it does not tell."""
+    if shown & set(wanted):
+        return True
+    asked = [engine for engine in ENGINES if engine & set(wanted)]
+    others = frozenset().union(*(engine for engine in ENGINES if engine not in asked))
+    is_engine = set(wanted) <= frozenset().union(*ENGINES)
+    return False if is_engine and shown & others and not any(shown & engine for engine in asked) else None
+
+
 def conditions(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> list[Text] | None:
     """The conditions that the reader must check, in words; ``None`` if the advice cannot hold. ``title_of``: how a
     software is called."""
@@ -105,7 +122,8 @@ def _checks(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> Itera
                 ),
             )
     if holds.software:
-        yield None, message("advice.only.software", **dict(listed([title_of(name) for name in holds.software], " or ")))
+        titles = [title_of(name) for name in holds.software]
+        yield _runs(job.software, holds.software), message("advice.only.software", **dict(listed(titles, " or ")))
     for name, wanted in holds.versions.items():
         text = message("advice.only.version", software=title_of(name), range=code_span(wanted))
         yield in_range(job.versions.get(name), wanted), text

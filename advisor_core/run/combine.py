@@ -103,6 +103,7 @@ def combine(
             ranks=[outcome.rank for outcome in outcomes],
             apart=apart,
             world_size=None if apart else world_size,
+            software=str(context["software"] or "").split(),
             steps=[step for outcome in outcomes for step in outcome.steps],
             parallel=parallel,
             role=role,
@@ -166,6 +167,8 @@ def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:
     sizes = [outcome.world_size for outcome in outcomes if outcome.world_size]
     context["world_size"] = max(sizes) if sizes else None
     context["ranks"] = len(outcomes)
+    software = [name for one in known for name in str(one.get("software") or "").split()]
+    context["software"] = " ".join(dict.fromkeys(software)) or None
     return context
 
 

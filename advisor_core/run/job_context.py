@@ -23,6 +23,7 @@ def job_of(
         phases=_phases(context),
         roles=frozenset({role}) if role else None,
         frameworks=_one(context.get("framework")),
+        software=frozenset(str(context.get("software") or "").split()),
         chips=frozenset(str(context["chip"]).split()) if context.get("chip") else None,
         versions=versions,
         variables=variables,

@@ -13,6 +13,7 @@ PROFILE_NAMES: dict[str, Column] = {
         Column("phase", "text", "", "training, prefill, decode, mixed (both of inference) or unknown"),
         Column("level", "text", "", "profiler level: level_none, level0, level1 or level2"),
         Column("framework", "text", "", "framework of the job, such as PyTorch"),
+        Column("software", "text", "", "software whose code the recording shows, joined by spaces"),
         Column("chip", "text", "", "generations that the chip can be of, such as A2 A3"),
         Column("amd", "bool", "", "the GPU is one of AMD (ROCm)"),
         Column("compute_capability", "float", "", "of the GPU, as 9.0; only of NVIDIA"),

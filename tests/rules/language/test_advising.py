@@ -111,11 +111,28 @@ def test_what_cannot_hold_is_left_out_and_what_is_open_is_said(rows: Callable[..
     assert nothing.en.endswith("Needs cann `>=8.0.RC2`: check the installed version.")
 
 
-def test_software_can_only_be_said() -> None:
-    (text,) = (
-        conditions(HoldsFor(software=["mindspeed"]), Job(), lambda name: Text(en=name.title(), zh=name.title())) or []
-    )
-    assert text.en == "Only for jobs that run with Mindspeed." and text.zh == "仅适用于使用 Mindspeed 的作业。"
+@pytest.mark.parametrize(
+    ("wanted", "shown", "holds"),
+    [
+        (["mindspeed"], set(), None),
+        (["mindspeed"], {"mindspeed", "megatron"}, True),
+        (["mindspeed"], {"vllm"}, None),  # an iteration of reinforcement learning runs both
+        (["vllm", "vllm-ascend"], {"vllm"}, True),
+        (["vllm-ascend"], {"vllm"}, None),  # the recording shows the engine, not which plugin it has
+        (["vllm"], {"vllm-ascend"}, None),
+        (["vllm"], {"sglang"}, False),
+        (["mindie"], {"verl", "vllm"}, False),
+        (["vllm"], {"sglang", "vllm"}, True),
+        (["vllm", "mindspeed"], {"sglang"}, None),
+        (["vllm"], {"transformers"}, None),
+    ],
+)
+def test_software_is_told_by_what_the_recording_shows(wanted: list[str], shown: set[str], holds: bool | None) -> None:
+    job = Job(software=frozenset(shown))
+    told = conditions(HoldsFor(software=wanted), job, lambda name: Text(en=name.title(), zh=name.title()))
+    assert (None if told else told == []) == holds if holds is not False else told is None
+    if holds is None:
+        assert told and told[0].en.startswith("Only for jobs that run with ") and told[0].zh.startswith("仅适用于使用 ")
 
 
 def test_what_is_set_is_not_advised_again(rows: Callable[..., Judged]) -> None:
