@@ -116,6 +116,44 @@ def test_tilings_outside_of_calls_that_compile(result: Result, folder: Path) -> 
     assert (seen["calls"], seen["total_ns"]) == (len(tilings), pytest.approx(length(tilings), abs=20))
 
 
+@pytest.mark.parametrize(("name", "rank"), [(LEVEL1, 1), (LEVEL0, 0)])
+def test_what_prepares_the_calls_of_the_task_queue(result: Result, folder: Path, name: str, rank: int) -> None:
+    """From the begin of an interface of the library to its entry into the queue, where the exit launches a kernel and no copy."""
+    path = folder / name / f"rank{rank}_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "trace_view.json"
+    events = json.loads(path.read_text(), parse_float=Decimal)
+
+    def spans(category: str) -> list[tuple[Span, dict[str, Any]]]:
+        of_kind = [one for one in events if one["ph"] == "X" and one.get("cat") == category]
+        starts = [int(Decimal(one["ts"]) * 1_000) for one in of_kind]
+        return [
+            ((start, start + round(Decimal(one["dur"]) * 1_000)), one)
+            for start, one in zip(starts, of_kind, strict=True)
+        ]
+
+    copies = {(one["pid"], one["ts"]) for one in events if one["ph"] == "X" and one["name"] == "MEMCPY_ASYNC"}
+    arrows = [one for one in events if one["ph"] in "sf" and one["cat"] == "HostToDevice"]
+    kernels = {one["id"] for one in arrows if one["ph"] == "f" and (one["pid"], one["ts"]) not in copies}
+    launched = [int(Decimal(one["ts"]) * 1_000) for one in arrows if one["ph"] == "s" and one["id"] in kernels]
+    launching = {
+        one["args"]["correlation_id"]
+        for (start, end), one in spans("dequeue")
+        if any(start <= time <= end for time in launched)
+    }
+    operators, prepared = spans("cpu_op"), []
+    for (entered, _), entry in spans("enqueue"):
+        around = [
+            (span, one) for span, one in operators if one["tid"] == entry["tid"] and span[0] <= entered <= span[1]
+        ]
+        if entry["args"]["correlation_id"] in launching and around:
+            (begun, _), operator = max(around, key=lambda found: found[0][0])
+            if operator["name"].startswith("aclnn"):
+                prepared.append(entered - begun)
+    seen = observed(result(name), "HD021")
+    assert (seen["calls"], seen["level"]) == (len(prepared), 2)
+    assert seen["handed_over_ns"] == pytest.approx(sum(prepared), abs=100)
+    assert 0 < seen["saved_ns"] <= seen["handed_over_ns"]
+
+
 def test_waits_for_a_rank_that_was_not_recorded(result: Result, folder: Path) -> None:
     """The longest wait of the planes, less what computing hides of it; others wait beside it on other planes."""
     recorded = text_export(folder, LEVEL1, 0)
