@@ -118,7 +118,7 @@ def test_tilings_outside_of_calls_that_compile(result: Result, folder: Path) -> 
 
 @pytest.mark.parametrize(("name", "rank"), [(LEVEL1, 1), (LEVEL0, 0)])
 def test_what_prepares_the_calls_of_the_task_queue(result: Result, folder: Path, name: str, rank: int) -> None:
-    """From the begin of an interface of the library to its entry into the queue, where the exit launches a kernel and no copy."""
+    """From the begin of an interface of the library to its entry into the queue, if the exit launches a kernel."""
     path = folder / name / f"rank{rank}_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "trace_view.json"
     events = json.loads(path.read_text(), parse_float=Decimal)
 
