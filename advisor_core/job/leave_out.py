@@ -43,4 +43,5 @@ def kept(first: Mapping[int, FirstStep], world_size: int) -> set[int]:
     waiting = {rank for rank, one in first.items() if one.warms_up and one.waits}
     known = 1 < world_size <= len(first) and all(one.calls for one in first.values())
     together = len({one.step for one in first.values()}) == 1
-    return waiting if known and together and not any(one.warms_up and not one.waits for one in first.values()) else set()
+    warming = any(one.warms_up and not one.waits for one in first.values())
+    return waiting if known and together and not warming else set()

@@ -47,8 +47,8 @@ class WarmUp:
     """``step``: id of the first step; ``start_ns`` and ``end_ns`` of it. ``usual_ns``: median of the others. Of what it
     takes longer: ``compile_ns`` with calls that compile, ``first_calls_ns`` with other first calls that take far longer
     than later ones, ``wait_ns`` in collectives that take far longer than the same ones later. ``calls``: rows of
-    ``host_events`` of these calls, the longest first. ``of_job``: another rank tells that it warms up, not this one. ``waits``: its own calls
-    do not tell it, it only waited in a collective for a rank that is taken to warm up."""
+    ``host_events`` of these calls, the longest first. ``of_job``: another rank tells that it warms up, not this one.
+    ``waits``: no call of its own tells it, it only waited in a collective for a rank that is taken to warm up."""
 
     step: int
     start_ns: int
