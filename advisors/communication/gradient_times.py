@@ -32,8 +32,8 @@ BYTES_OF_ELEMENT = (0.9, 4.5)
 transfers are not those of these gradients."""
 
 LEFT = 0.01
-"""Share of all bytes by which a transfer may be ahead of the gradients that it carries: padding, and sizes that are
-told by the bytes on links. Our choice."""
+"""Share of its bytes that a transfer does not wait for: padding, and sizes that are told by the bytes on links. Our
+choice."""
 
 
 def gradients_ready(facts: Facts) -> pd.DataFrame | None:
@@ -92,7 +92,7 @@ def moments(ready_ns: Ints, elements: Ints, moved: Floats) -> Ints | None:
         return None
     order = np.argsort(ready_ns, kind="stable")
     there = np.cumsum(elements[order]) / elements.sum()
-    wanted = np.minimum(np.cumsum(moved) / moved.sum(), 1.0) - LEFT
+    wanted = np.minimum((np.cumsum(moved) - LEFT * moved) / moved.sum(), 1.0)
     return ready_ns[order][np.searchsorted(there, wanted)]
 
 

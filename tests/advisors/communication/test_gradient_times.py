@@ -60,6 +60,16 @@ def test_of_other_transfers_it_is_not_known(moved: tuple[int, ...], about: dict[
     assert leads(store, *moved, **about) == [-1] * len(moved)  # type: ignore[arg-type]
 
 
+def test_buckets_of_a_real_job_carry_the_gradients_in_the_order_in_which_they_are_ready() -> None:
+    """AlexNet under DistributedDataParallel (docs/sources.md#recorded-alexnet-job), in FP32."""
+    elements = np.array(
+        [1000, 4096000, 4096, 16777216, 4096, 37748736, 589824, 256, 884736, 256, 663552, 384, 307200, 192, 23232, 64]
+    )
+    moved = np.array([16369846.0, 67108864.0, 150994944.0, 9866971.0])
+    found = moments(np.arange(len(elements)), elements, moved)
+    assert found is not None and found[:3].tolist() == [1, 3, 5] and found[3] >= 12
+
+
 def test_padding_of_buckets_does_not_wait_for_the_next_gradient() -> None:
     ready, elements = np.array([10, 20, 30]), np.array([100, 100, 200])
     assert moments(ready, elements, np.array([201.0, 200.0, 400.0])).tolist() == [10, 20, 30]  # type: ignore[union-attr]
