@@ -93,7 +93,10 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
     def saveable_ns(reached: pd.Series) -> pd.Series:
         """Uncovered time that a bandwidth would save, ns per step."""
         ratio = (frame["bandwidth"] / reached).clip(upper=1)
-        return np.minimum(frame["transmit_ns"] - tail * ratio, frame["moving_ns"] * (1 - ratio)).clip(lower=0)
+        saved: pd.Series = np.minimum(frame["transmit_ns"] - tail * ratio, frame["moving_ns"] * (1 - ratio)).clip(
+            lower=0
+        )
+        return saved
 
     top = frame["transport"].map(best).clip(lower=frame["usual_bandwidth"])
     frame["saveable_ns"] = saveable_ns(frame["usual_bandwidth"])

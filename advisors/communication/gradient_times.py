@@ -93,7 +93,8 @@ def moments(ready_ns: Ints, elements: Ints, moved: Floats) -> Ints | None:
     order = np.argsort(ready_ns, kind="stable")
     there = np.cumsum(elements[order]) / elements.sum()
     wanted = np.minimum((np.cumsum(moved) - LEFT * moved) / moved.sum(), 1.0)
-    return ready_ns[order][np.searchsorted(there, wanted)]
+    found: Ints = ready_ns[order][np.searchsorted(there, wanted)]
+    return found
 
 
 def _reduces(operations: pd.Series) -> npt.NDArray[np.bool_]:

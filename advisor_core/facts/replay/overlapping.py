@@ -63,7 +63,7 @@ class Overlapping(Cure):
         hidden: Floats = np.clip(total - stays, 0, self.ready_ns * shrunk)
         if self.lead_ns is not None:
             behind = np.zeros(count)
-            np.maximum.at(behind, chain, _and_following(moves, chain, total) - self.lead_ns[there] * shrunk[chain])
+            np.maximum.at(behind, chain, _and_following(moves, chain) - self.lead_ns[there] * shrunk[chain])
             hidden = np.minimum(hidden, total - behind)
         duration[own] = np.maximum(0, duration[own] - np.rint(_from_the_first(moves, chain, hidden)).astype(np.int64))
 
@@ -81,11 +81,11 @@ class Overlapping(Cure):
         return took.astype(np.float64)
 
 
-def _and_following(parts: Floats, chain: Ints, total: Floats) -> Floats:
-    """Of each part the sum of it and of those behind it in its chain. ``total``: of each chain."""
-    until = np.cumsum(parts)
-    before = np.concatenate([[0.0], np.cumsum(total)])[chain]
-    found: Floats = total[chain] - (until - parts - before)
+def _and_following(parts: Floats, chain: Ints) -> Floats:
+    """Of each part the sum of it and of those behind it in its chain. ``chain``: of each part, ascending."""
+    following = np.cumsum(parts[::-1])[::-1]
+    behind = np.append(following, 0.0)[np.searchsorted(chain, chain, side="right")]
+    found: Floats = following - behind
     return found
 
 
