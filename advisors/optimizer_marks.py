@@ -25,10 +25,15 @@ def optimizer_marks(facts: Facts) -> pd.DataFrame:
     return _marks(facts, _UPDATE)
 
 
+def gradient_marks(facts: Facts) -> pd.DataFrame:
+    """What stores or adds up the gradient of each weight, in order, with the shape of the gradient where recorded."""
+    return _marks(facts, _ADDITION)
+
+
 def _marks(facts: Facts, name: str) -> pd.DataFrame:
     events = facts.get(HOST_EVENTS)
     if events is None:
-        return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": []})
+        return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": [], "input_shapes": []})
     is_mark = events["name"].array.categories.to_series().str.startswith(name).to_numpy(dtype=np.bool_)
     marks: pd.DataFrame = events[is_mark[events["name"].array.codes]].sort_values(
         ["start_ns", "duration_ns"], kind="stable"
@@ -58,7 +63,7 @@ def updating(facts: Facts, kernels: StepKernels) -> Ints:
 
 def adding_gradients(facts: Facts, kernels: StepKernels) -> Ints:
     """The kernels that add a gradient to that of its parameter; none where these marks are not recorded."""
-    inside = _inside(facts, kernels, _marks(facts, _ADDITION))
+    inside = _inside(facts, kernels, gradient_marks(facts))
     return np.zeros(0, dtype=np.int64) if inside is None else inside
 
 

@@ -12,7 +12,7 @@ from advisor_core.result.iteration import Iteration
 from advisor_core.result.links import Link, LinkMatrix
 from advisor_core.result.places import Kind as PlaceKind
 from advisor_core.result.places import Place, places
-from advisor_core.result.plan import Action, Limit, Owner, Plan
+from advisor_core.result.plan import Action, Limit, Owner, Plan, Varying
 from advisor_core.result.problem import Problem, Unexplained
 from advisor_core.result.run import (
     Diagnostic,
@@ -143,6 +143,7 @@ __all__ = [
     "Timeline",
     "Track",
     "Unexplained",
+    "Varying",
     "Verdict",
     "View",
     "Window",

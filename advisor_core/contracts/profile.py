@@ -70,7 +70,8 @@ class Profile:
     maps the hash of a communication group, as the tables name it, to its global ranks, ``group_names`` to the name that
     the framework gave it (``tp``, ``dp_cp``), where it gave one. ``selected_step``: the only
     step the user wants to see. ``left_out_step``: the first step, where another rank of the job tells that it warms
-    up. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
+    up. ``keeps_first_step``: the ranks of the job tell that the first step does not warm up, though this one waited
+    in it. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
     """
 
     rank: int
@@ -92,6 +93,7 @@ class Profile:
     group_names: Mapping[str, str] = field(default_factory=dict)
     selected_step: int | None = None
     left_out_step: int | None = None
+    keeps_first_step: bool = False
     role: str = ""
     phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)

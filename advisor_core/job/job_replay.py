@@ -22,7 +22,7 @@ from advisor_core.job.sampling import margin_ns, steps_for
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
 from advisor_core.replay.sweep import passes
-from advisor_core.result.plan import Chain, Limit, Owner
+from advisor_core.result.plan import Chain, Limit, Owner, Varying
 
 PARTS = ("compute", "communication", "idle")
 
@@ -136,9 +136,47 @@ class JobReplay:
     def steps_wanted(self, names: Collection[str]) -> int | None:
         """The number of steps to record for the part of the range that comes of how much they differ, as they are
         and with these cures, to be at most `NARROW` of a step; ``None`` where as many were, or a single one."""
-        turns = self._turns([_Asked(frozenset()), _Asked(frozenset(names))])
-        wanted = max(steps_for(turn.steps_ns, NARROW * turn.ns / self.job.steps) for turn in turns)
+        wanted = max(self._wanted(names))
         return wanted if wanted > self.job.steps else None
+
+    def varies(self, names: Collection[str]) -> Varying | None:
+        """What the recorded steps differ by most, as they are or with these cures, whichever asks for more steps;
+        ``None`` where the recorded ones are enough, or there are fewer than three: it is not known whose the time is
+        between the end of the recording and its begin, which is part of the first one."""
+        as_it_is, cured = self._wanted(names)
+        if max(as_it_is, cured) <= self.job.steps or self.job.steps <= 2:
+            return None
+        chosen = frozenset(names) if cured > as_it_is else frozenset()
+        _, lasting = self._whole(chosen)
+        path = self._paths(chosen)
+        until = lasting.since + np.cumsum(self._steps_ns(lasting))
+        step = np.searchsorted(until, lasting.ended[path.nodes])
+        sums: dict[tuple[Chain, str], Ints] = defaultdict(lambda: np.zeros(self.job.steps - 1, dtype=np.int64))
+        ranks: dict[tuple[Chain, str], set[int]] = defaultdict(set)
+        for number in range(1, self.job.steps):
+            owned = self._owners.of(path.at(step == number))
+            for rank, chain, what, ns in owned.itertuples(index=False):
+                sums[chain, what][number - 1] += ns
+                ranks[chain, what].add(rank)
+        if not sums:
+            return None
+        most, times = max(sums.items(), key=lambda item: (float(np.std(item[1])), item[0]))
+        rank = next(iter(ranks[most])) if len(ranks[most]) == 1 else OF_CALL
+        return Varying(
+            rank=None if rank == OF_CALL else rank,
+            chain=most[0],
+            path=most[1],
+            least_ns=int(times.min()),
+            most_ns=int(times.max()),
+        )
+
+    def _wanted(self, names: Collection[str]) -> tuple[int, int]:
+        """The number of steps to record, as `steps_wanted`, by the steps as they are and by those with these cures."""
+        as_it_is, cured = (
+            steps_for(turn.steps_ns, NARROW * turn.ns / self.job.steps)
+            for turn in self._turns([_Asked(frozenset()), _Asked(frozenset(names))])
+        )
+        return as_it_is, cured
 
     def _error_ns(self, saved: int) -> float:
         """By how much the replay may be off: with this recording, and with changes that save so much."""

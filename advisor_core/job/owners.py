@@ -9,6 +9,7 @@ Here a collective is ``communication``, from the last arrival to where the data 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ from advisor_core.replay.critical_path import critical_path
 from advisor_core.replay.graph import Graph
 from advisor_core.replay.long_run import Lasting
 from advisor_core.result.plan import Chain
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 OF_CALL = -1
 """The rank of what belongs to a call of several ranks."""
@@ -61,6 +65,10 @@ class OnPath:
         held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
         late = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
         return cls(path, waited_for, held, late)
+
+    def at(self, chosen: npt.NDArray[np.bool_]) -> OnPath:
+        """The part of the path with these of its nodes."""
+        return OnPath(self.nodes[chosen], self.waited_for[chosen], self.held_ns[chosen], self.late_ns[chosen])
 
 
 class Owners:

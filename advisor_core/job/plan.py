@@ -49,6 +49,7 @@ def plan(replayed: JobReplay) -> Plan | None:
         after_ns=afters[-1] if afters else step,
         after_range_ns=replayed.after_range_ns(ordered),
         steps_wanted=replayed.steps_wanted(ordered),
+        varies=replayed.varies(ordered),
         absent=replayed.absent,
         actions=actions,
         parts_before=replayed.parts(),

@@ -56,10 +56,22 @@ class Owner(Model):
     ns: int
 
 
+class Varying(Model):
+    """What the recorded steps, but for the first one, differ by most, of what their ends wait for: as of `Owner`, with
+    the least and the most of any of them. ``rank``: ``None`` also where it is now one rank, now another."""
+
+    rank: int | None
+    chain: Chain
+    path: str
+    least_ns: int
+    most_ns: int
+
+
 class Plan(Model):
     """The changes in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run if
     several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`.
-    ``steps_wanted``: the number of steps to record for a narrow range, ``None`` if the recorded ones are alike enough.
+    ``steps_wanted``: the number of steps to record for a narrow range, ``None`` if the recorded ones are alike enough;
+    ``varies``: what they differ by most, as they are or with all changes, whichever asks for more steps.
     ``absent``: rank that was not recorded to the time of a step for which the recorded ranks wait for it. The replay
     takes these to gain as much as the others; if they do not, nothing is won, which is the least of every range.
     ``parts_before``, ``parts_after``: mean over the ranks of the time in kernels (``compute``), in collectives while no
@@ -70,6 +82,7 @@ class Plan(Model):
     after_ns: int
     after_range_ns: tuple[int, int]
     steps_wanted: int | None = None
+    varies: Varying | None = None
     absent: dict[int, int] = Field(default_factory=dict)
     actions: list[Action]
     parts_before: dict[str, int]

@@ -12,7 +12,7 @@ from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.profile import InputError, RankInput, StepError
 from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.job_replay import JobReplay
-from advisor_core.job.leave_out import left_out
+from advisor_core.job.leave_out import kept, left_out
 from advisor_core.job.settle import settle
 from advisor_core.job.shown import by_interest
 from advisor_core.loaders.readers.files import listen_to_reads
@@ -200,7 +200,7 @@ def _compared(
         world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
         calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
         first = {rank: one for rank, source in ranks.items() if (one := recorded[source].first) is not None}
-        waits, without = settle(calls, world), left_out(first)
+        waits, without = settle(calls, world), left_out(first, world)
         walls = {
             rank: {step: ns for step, ns in recorded[source].walls.items() if step != without.get(rank)}
             for rank, source in ranks.items()
@@ -209,7 +209,8 @@ def _compared(
         for rank, source in ranks.items():
             step = without.get(rank)
             warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
-            told[source] = Compared(waits.get(rank, no_waits()), len(ranks), step, warming, shown_step=longest)
+            stays = rank in kept(first, world)
+            told[source] = Compared(waits.get(rank, no_waits()), len(ranks), step, warming, stays, shown_step=longest)
     return wanted(told, recorded) if options.timeline else told
 
 

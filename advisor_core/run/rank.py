@@ -22,7 +22,7 @@ from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.contracts.stopwatch import Stopwatch
-from advisor_core.contracts.tables import Table
+from advisor_core.contracts.tables import HOST_EVENTS, Table
 from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.facts.doubt.cross_check import cross_checked
@@ -63,7 +63,8 @@ class Recorded:
 @dataclass(frozen=True)
 class Compared:
     """What the comparison of ranks told one of ``ranks`` in the input. ``waits``: the fact ``cross_rank_waits``.
-    ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``. ``wanted``: what a
+    ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``. ``keeps_first``: it
+    keeps the first step, as no rank warms up, though it waited for one in it. ``wanted``: what a
     timeline wants of the rank, ``None`` for nothing. ``shown_step``: the step in which the ranks are shown side by
     side, ``None`` of one alone."""
 
@@ -71,6 +72,7 @@ class Compared:
     ranks: int = 1
     left_out: int | None = None
     warming: tuple[int, ...] = ()
+    keeps_first: bool = False
     wanted: Wanted | None = field(default_factory=Wanted)
     shown_step: int | None = None
 
@@ -147,9 +149,11 @@ def _recorded(loaded: _Loaded, options: RunOptions) -> Recorded:
 
 def _first_step(store: FactStore) -> FirstStep | None:
     if (windows := store.get(recorded_steps)) is not None and len(windows):
-        return FirstStep(int(windows["step"].iloc[0]), len(windows), warm_up in store)
+        warms = store.get(warm_up)
+        waits = warms is not None and warms.waits
+        return FirstStep(int(windows["step"].iloc[0]), len(windows), warms is not None, waits, HOST_EVENTS in store)
     if (totals := store.get(rank_summary)) is not None and len(totals):  # only sums are known
-        return FirstStep(int(totals["step"].iloc[0]), len(totals), False)
+        return FirstStep(int(totals["step"].iloc[0]), len(totals), False, calls=False)
     return None
 
 
@@ -250,6 +254,9 @@ def _ready(source: RankInput, options: RunOptions, compared: Compared) -> _Loade
         others = ", ".join(map(str, compared.warming))
         said = message("warm_up.of_job", step=compared.left_out, others=others)
         store.diagnostics.append(Diagnostic(severity="info", source=f"rank {profile.rank}", message=said))
+    elif compared.keeps_first:  # facts of the rank alone did not
+        profile = dataclasses.replace(profile, keeps_first_step=True)
+        store = FactStore(installed_host().facts, profile.given(), store.watch)
     store.settle(compared.waits)
     return _Loaded(profile, store, loaded.files)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import (
@@ -30,7 +32,7 @@ from advisors.transfers import chains
 @advisor(
     "communication.bandwidth",
     needs=(steps, collective_calls, collective_state, LINKS),
-    params=("usual_hccs", "usual_rdma", "large"),
+    params=("usual_hccs", "usual_rdma", "best_hccs", "best_rdma", "large"),
     about=(
         GROUP,
         Column("transport", "text", "", "HCCS or RDMA", zh="传输方式"),
@@ -57,9 +59,12 @@ from advisors.transfers import chains
     evidence=(*CALL,),
 )
 def bandwidth(facts: Facts, params: Params) -> Observations:
-    """Links of a group that are all slow: the fastest of them against what such links usually reach."""
+    """Links of a group that are all slow: the fastest of them against what such links usually reach. That is the least
+    of healthy jobs; the cure takes them to reach the middle between it and the best of these."""
     calls, steps, wall, table = calls_in_steps(facts), step_count(facts), step_ns(facts), facts[LINKS]
-    usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
+    usual, best = (
+        {name: float(params[f"{of}_{name.lower()}"]) for name in ("HCCS", "RDMA")} for of in ("usual", "best")
+    )
     single = ~matching(table["name"], TOTAL)
     is_link = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
     chosen = (is_link & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
@@ -83,9 +88,23 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         for group, calls_of_group in calls.groupby("group")
     }
     # The end of a transfer stays uncovered, however fast it becomes.
-    stays = np.minimum(frame["group"].map(tails).astype(float), frame["transmit_ns"]) * frame["ratio"].clip(upper=1)
-    faster = frame["moving_ns"] * (1 - frame["ratio"])
-    frame["saveable_ns"] = np.minimum(frame["transmit_ns"] - stays, faster).clip(lower=0)
+    tail = np.minimum(frame["group"].map(tails).astype(float), frame["transmit_ns"])
+
+    def saveable_ns(reached: pd.Series) -> pd.Series:
+        """Uncovered time that a bandwidth would save, ns per step."""
+        ratio = (frame["bandwidth"] / reached).clip(upper=1)
+        saved: pd.Series = np.minimum(frame["transmit_ns"] - tail * ratio, frame["moving_ns"] * (1 - ratio)).clip(
+            lower=0
+        )
+        return saved
+
+    top = frame["transport"].map(best).clip(lower=frame["usual_bandwidth"])
+    frame["saveable_ns"] = saveable_ns(frame["usual_bandwidth"])
+    cured = {
+        "least": frame["saveable_ns"],
+        "usual": saveable_ns((frame["usual_bandwidth"] + top) / 2),
+        "most": saveable_ns(top),
+    }
     frame["step_ns"] = wall
     frame["saveable_share"] = frame["saveable_ns"] / wall
 
@@ -103,6 +122,10 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
 
     def cure(number: int) -> Merging:
         of_group = calls[calls["group"] == frame["group"][number]]
-        return shorter(of_group, shared_out(frame["saveable_ns"][number] * steps, of_group["transmit_ns"]))
+        least, usual, most = (
+            shorter(of_group, shared_out(cured[at][number] * steps, of_group["transmit_ns"]))
+            for at in ("least", "usual", "most")
+        )
+        return replace(usual, least=least, most=most)
 
     return Observations(frame, evidence, cure=cure)

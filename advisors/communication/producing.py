@@ -40,20 +40,22 @@ _NEVER = (1 << 63) - 1
 
 def producing(
     facts: Facts, found: pd.DataFrame, first_call: np.ndarray, since_ns: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each of some `advisors.transfers.chains` the computing that could hide it, begin and ns: the last run of
     kernels before it that another thread called than its own, else that from the first kernel of gradients on, less the
     part of the run in which the data of the first transfer is made; all computing since ``since_ns`` where no such run
-    is known. ``first_call``: the row of ``work`` of the first transfer of each."""
+    is known; and whether threads tell the run: it is then that of the last micro-batch alone. ``first_call``: the row
+    of ``work`` of the first transfer of each."""
     computing: Layer = facts[timeline].computing
     starts = found["start_ns"].to_numpy()
     began = since_ns.copy()
     if launches in facts and HOST_EVENTS in facts:
         began = np.maximum(began, run_begins(facts[work], _callers(facts), starts, first_call, since_ns))
+    told = began > since_ns
     named = gradients_begin(facts[work], facts[PROFILE].vocabulary, starts, since_ns)
-    began = np.where(began > since_ns, began, named)
+    began = np.where(told, began, named)
     ready = computing.measure(starts) - computing.measure(began)
-    return began, np.where(began > since_ns, ready * (1 - found["first_share"].to_numpy()), ready)
+    return began, np.where(began > since_ns, ready * (1 - found["first_share"].to_numpy()), ready), told
 
 
 def gradients_begin(device: pd.DataFrame, words: Vocabulary, starts: Ints, since_ns: Ints) -> Ints:

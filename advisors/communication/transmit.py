@@ -36,6 +36,7 @@ from advisors.communication.calls import (
     leaf_metric,
     point_to_point,
 )
+from advisors.communication.gradient_times import leads_ns
 from advisors.communication.producing import producing
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.transfers import chains, hideable_ns, late_ns, message_bytes
@@ -95,9 +96,12 @@ def transmit(facts: Facts, params: Params) -> Observations:
     ends = rows["end_ns"].to_numpy()
     before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
     first = calls["work"].to_numpy()[rows["first"].to_numpy(dtype=np.int64)]
-    began, ready = producing(facts, rows, first, before)
-    hideable = hideable_ns(rows, ready) / count
+    began, ready, told = producing(facts, rows, first, before)
     sizes = message_bytes(calls)
+    moved = _moved(calls.assign(bytes=sizes), rows)
+    leads = leads_ns(facts, moved, rows, began, told)
+    ready = _ready(moved, leads, ready)
+    hideable = hideable_ns(rows, ready) / count
     bare_kinds = calls.loc[calls["transmit_ns"] > 0, "operation"].astype(str)
     frame = row(
         step_ns=wall,
@@ -119,33 +123,58 @@ def transmit(facts: Facts, params: Params) -> Observations:
         return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
 
     def cure(_: int) -> Overlapping:
-        usual = _beside_computing(facts, calls, rows, began, ready)
-        return replace(usual, least=replace(usual, ready_ns=ready * LEAST_PRODUCING))
+        usual = _beside_computing(facts, moved, leads, rows, began, ready)
+        sooner = np.where(np.isfinite(leads), leads, np.inf) * LEAST_PRODUCING
+        return replace(usual, least=replace(usual, ready_ns=ready * LEAST_PRODUCING, lead_ns=sooner))
 
     return Observations(frame, evidence, cure=cure)
 
 
+def _moved(calls: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """The calls that move data uncovered in one of the `chains`, in order of time, with its number as ``chain``."""
+    calls = calls.sort_values("start_ns", kind="stable")
+    chain = np.searchsorted(found["start_ns"].to_numpy(), calls["start_ns"].to_numpy(), side="right") - 1
+    moves = (calls["transmit_ns"].to_numpy() > 0) & (calls["moving_ns"].to_numpy() >= 0) & (chain >= 0)
+    moves &= ~point_to_point(calls["operation"]).to_numpy()
+    moved: pd.DataFrame = calls.assign(chain=chain)[moves]
+    return moved
+
+
+def _ready(moved: pd.DataFrame, leads: np.ndarray, ready: np.ndarray) -> np.ndarray:
+    """Of each chain the computing that can hide it: where it is recorded when the data of its transfers is ready, what
+    of them is done by then if each begins with its data; else as it was."""
+    known = moved["chain"].to_numpy()[np.isfinite(leads)]
+    if not len(known):
+        return ready
+    moves = moved["transmit_ns"].to_numpy(dtype=np.float64)[np.isfinite(leads)]
+    until = np.cumsum(moves)
+    total = np.bincount(known, moves, len(ready))
+    following = np.concatenate([[0.0], np.cumsum(total)])[known + 1] - (until - moves)
+    behind = np.zeros(len(ready))
+    np.maximum.at(behind, known, following - leads[np.isfinite(leads)])
+    return np.where(np.bincount(known, minlength=len(ready)) > 0, total - behind, ready)
+
+
 def _beside_computing(
-    facts: Facts, calls: pd.DataFrame, found: pd.DataFrame, began: np.ndarray, ready: np.ndarray
+    facts: Facts, moved: pd.DataFrame, leads: np.ndarray, found: pd.DataFrame, began: np.ndarray, ready: np.ndarray
 ) -> Overlapping:
     """The change by which each of the `chains` begins when the first of its data is ready. ``began`` and ``ready``: the
-    computing that makes it."""
-    calls = calls.sort_values("start_ns", kind="stable")
+    computing that makes it; ``leads``: what is computed behind the data of each transfer, NaN not known."""
     starts, moving = found["start_ns"].to_numpy(), found["transmit_ns"].to_numpy()
-    number = np.searchsorted(starts, calls["start_ns"].to_numpy(), side="right") - 1
-    moves = (calls["transmit_ns"].to_numpy() > 0) & (calls["moving_ns"].to_numpy() >= 0) & (number >= 0)
-    moves &= ~point_to_point(calls["operation"]).to_numpy()
     device = facts[work]
     kernels = np.flatnonzero(~device["communication"].to_numpy())
     begin = device["start_ns"].to_numpy()[kernels]
     chain = np.searchsorted(starts, begin, side="right")
     made = (chain < len(starts)) & (begin >= np.append(began, 0)[chain])
+    known = np.isin(np.arange(len(found)), moved["chain"].to_numpy()[np.isfinite(leads)])
+    computed = facts[timeline].computing.measure(starts) - facts[timeline].computing.measure(began)
     return Overlapping(
-        calls["work"].to_numpy(dtype=np.int64)[moves],
-        number[moves],
-        calls["transmit_ns"].to_numpy(dtype=np.float64)[moves],
+        moved["work"].to_numpy(dtype=np.int64),
+        moved["chain"].to_numpy(dtype=np.int64),
+        moved["transmit_ns"].to_numpy(dtype=np.float64),
         moving - late_ns(found),
         kernels[made],
         chain[made],
-        ready.astype(np.float64),
+        np.where(known, computed, ready).astype(np.float64),
+        np.where(np.isfinite(leads), leads, np.inf),
     )

@@ -35,6 +35,9 @@ MOST_PRODUCTS = 6
 DEPTH = 2
 """The place of the size that a product sums over."""
 
+_ADDS = -2
+"""In place of the type of a kernel that adds up gradients."""
+
 
 @dataclass(frozen=True)
 class ExpertLoops:
@@ -80,6 +83,7 @@ def find_loops(kernels: StepKernels, nodes: KernelNodes) -> ExpertLoops:
     sizes = np.array([product_size(node) or (0, 0, 0) for node in nodes.nodes], dtype=np.int64).reshape(-1, 3)
     is_product = np.array([node.operation in PRODUCTS for node in nodes.nodes], dtype=np.bool_)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts]
+    adds = np.array([node.operation == "add" for node in nodes.nodes], dtype=np.bool_)
     is_heavy = is_product | np.isin(classes, HEAVY)
     types = kernels.frame["type"].array.codes
     found: list[_Loop] = []
@@ -95,7 +99,7 @@ def find_loops(kernels: StepKernels, nodes: KernelNodes) -> ExpertLoops:
                 if _passes_on(loop, nodes.nodes, own):
                     # What stands between two loops belongs to the first.
                     start = known[key][-1].last if known[key] else 0
-                    known[key].append(_with_edges(types[begin:end], loop, start, places))
+                    known[key].append(_with_edges(types[begin:end], adds[own], loop, start, places))
         found += [loop.placed(begin) for loop in known[key]]
     counts = np.array([loop.last - loop.first for loop in found], dtype=np.int64)
     members = np.concatenate([np.zeros(0, np.int64), *(np.arange(loop.first, loop.last) for loop in found)])
@@ -190,15 +194,17 @@ def _readable(node: Node) -> set[Key]:
     return {*node.written_keys, *halves}
 
 
-def _with_edges(types: npt.NDArray[np.generic], loop: _Loop, start: int, products: Ints) -> _Loop:
+def _with_edges(types: npt.NDArray[np.generic], adds: Bools, loop: _Loop, start: int, products: Ints) -> _Loop:
     """With the kernels before the first expert, from ``start`` on, and behind the last one that stand between the
-    others as well."""
-    between = types[loop.places[loop.products - 1] + 1 : loop.places[loop.products]]
+    others as well. Backward the gradients of an expert are added to those of the experts before it, the first ones to
+    nothing: whether there is a kernel that ``adds`` makes no difference then."""
+    codes = np.where(adds & (loop.varying == DEPTH).any(), _ADDS, types.astype(np.int64))
+    between = codes[loop.places[loop.products - 1] + 1 : loop.places[loop.products]]
     number = int(np.searchsorted(products, loop.first))
     start = max(start, int(products[number - 1]) + 1 if number else start)
     last = int(np.searchsorted(products, loop.last))
     end = int(products[last]) if last < len(products) else len(types)
-    before, behind = types[start : loop.first][::-1], types[loop.last : end]
+    before, behind = codes[start : loop.first][::-1], codes[loop.last : end]
     return _Loop(
         loop.first - _equal(before, between[::-1]),
         loop.last + _equal(behind, between),
@@ -209,11 +215,14 @@ def _with_edges(types: npt.NDArray[np.generic], loop: _Loop, start: int, product
     )
 
 
-def _equal(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> int:
-    """How many entries are equal from the beginning on."""
-    count = min(len(left), len(right))
-    differ = np.flatnonzero(left[:count] != right[:count])
-    return int(differ[0]) if len(differ) else count
+def _equal(left: Ints, right: Ints) -> int:
+    """How many entries are equal from the beginning on, counted on the left; `_ADDS` there or not, on either side."""
+    own = np.flatnonzero(left != _ADDS)
+    others = right[right != _ADDS]
+    count = min(len(own), len(others))
+    differ = np.flatnonzero(left[own[:count]] != others[:count])
+    alike = int(differ[0]) if len(differ) else count
+    return int(own[alike - 1]) + 1 if alike else 0
 
 
 _WITH_SIZE = (1, 0, 1), (0, 1, 1), (1, 1, 0)

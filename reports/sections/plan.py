@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.api.renderers import Action, Advice, Limit, Owner, Plan
+from advisor_core.api.renderers import Action, Advice, Limit, Owner, Plan, Varying
 from reports.blocks import (
     Below,
     Block,
@@ -101,8 +101,19 @@ def summary(told: Plan, outline: Outline, t: Labels) -> str:
         spread = "" if low == high else t("plan.range" if several else "plan.range_of_one", low=low, high=high)
     absent = t("plan.absent", ranks=_absent(told, t)) if told.absent else ""
     limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
-    more = t("plan.more_steps", steps=told.steps_wanted) if told.steps_wanted is not None else ""
-    return f"{wins}{spread}{more}{absent}{limits}"
+    return f"{wins}{spread}{_more_steps(told, outline, t)}{absent}{limits}"
+
+
+def _more_steps(told: Plan, outline: Outline, t: Labels) -> str:
+    """How many steps to record, and what the recorded ones differ by; '' where they are enough."""
+    if told.steps_wanted is None:
+        return ""
+    most = ""
+    if (varies := told.varies) is not None:
+        low, high = t.time(varies.least_ns), t.time(varies.most_ns)
+        what, whose = _what(varies, t), _whose(varies, outline, t)
+        most = t("plan.differ_by", what=what, whose=whose, low=low, high=high)
+    return t("plan.more_steps", by=most, steps=told.steps_wanted)
 
 
 def _absent(told: Plan, t: Labels) -> str:
@@ -241,12 +252,12 @@ def _owners(outline: Outline, t: Labels) -> list[Block]:
     return [Details(line(t("plan.owners")), (table, Paragraph(line(t("plan.owners.note")), "small")))]
 
 
-def _what(owner: Owner, t: Labels) -> str:
+def _what(owner: Owner | Varying, t: Labels) -> str:
     """The entry of the ledger; of a collective also what is covered there."""
     return t("plan.communication") if owner.path == "communication" else t.path(owner.path)
 
 
-def _whose(owned: Owner | Limit, outline: Outline, t: Labels) -> str:
+def _whose(owned: Owner | Limit | Varying, outline: Outline, t: Labels) -> str:
     """The chain, and its rank where there are several."""
     chain = t(f"plan.chain.{owned.chain}")
     if owned.rank is None or len(outline.result.profile.ranks) < 2:

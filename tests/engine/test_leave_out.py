@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.job.leave_out import FirstStep, left_out
+from advisor_core.job.leave_out import FirstStep, kept, left_out
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
@@ -92,3 +92,26 @@ def test_two_processes_decide_as_one(tmp_path: Path) -> None:
 )
 def test_which_ranks_follow(other: FirstStep, expected: dict[int, int]) -> None:
     assert left_out({0: FirstStep(5, 4, True), 1: other}) == expected
+
+
+WAITED = FirstStep(5, 3, warms_up=True, waits=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "world", "stays"),
+    [
+        (FirstStep(5, 3, False), 2, {0}),  # nobody warms up: the other one was late by its ordinary work
+        (WAITED, 2, {0, 1}),
+        (FirstStep(5, 3, True), 2, set()),  # it waited for that one
+        (FirstStep(5, 3, False, calls=False), 2, set()),  # that one could not tell
+        (FirstStep(6, 3, False), 2, set()),  # its recording begins later
+        (FirstStep(5, 3, False), 4, set()),  # it may have waited for a rank that was not recorded
+        (FirstStep(5, 3, False), 0, set()),
+    ],
+)
+def test_a_rank_that_only_waited_keeps_its_first_step_where_nobody_warms_up(
+    other: FirstStep, world: int, stays: set[int]
+) -> None:
+    first = {0: WAITED, 1: other}
+    assert kept(first, world) == stays
+    assert left_out(first, world) == ({} if stays or other.warms_up or other.step != 5 else {1: 5})

@@ -89,3 +89,6 @@ def test_a_rank_that_waits_for_another_one_to_compile() -> None:
     store = made.store()
     assert numbers(store) == [1, 2, 3]
     assert store[warm_up].wait_ns == 49_800_000
+    assert store[warm_up].waits and not loop(60, compile_ms=45).store()[warm_up].waits
+    # Where the whole job was recorded and nobody warms up, the first step is one like the others.
+    assert numbers(made.store(keeps_first_step=True)) == [0, 1, 2, 3]

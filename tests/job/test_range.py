@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from advisor_core.api.testing import Scene
 from advisor_core.contracts.cure import AsPeers, Bound, EvenWork
 from advisor_core.facts.replay.changes import Shortening
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.job_replay import CHANGE_ERROR, Cures, JobReplay
 from advisor_core.job.sampling import MOST_STEPS, STUDENT, margin_ns, steps_for
-from tests.job.jobs import meeting
+from tests.job.jobs import meeting, modelled
 
 
 def kernel(job: JobGraph, rank: int, by_us: int) -> Shortening:
@@ -50,6 +51,23 @@ def test_more_steps_are_asked_for_where_the_recorded_ones_differ() -> None:
     job = meeting([100, 100], [180, 100])
     replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})})
     assert replayed.steps_wanted(["cure"]) is None  # a single step, whose spread is not known
+
+
+def test_it_is_told_what_the_recorded_steps_differ_by_most() -> None:
+    """Four steps, the host far ahead; a kernel of each takes longer now and then, the other one does not."""
+    scene, at = Scene(), 1000.0
+    for number, took in enumerate((300, 100, 250, 130)):
+        scene.step(number, 10 * number, 9)
+        scene.kernel(at, took, launched=10 * number + 2, op="aten::mm", step=number)
+        scene.kernel(at + took, 500, "Add", launched=10 * number + 5, op="aten::add", step=number)
+        scene.collective(at + took + 500, 10, None, launched=10 * number + 7, step=number)
+        at += took + 510
+    replayed = JobReplay(modelled([scene]), {})
+    assert replayed.steps_wanted([]) == MOST_STEPS  # a mean of 705, 96 apart, to 2 % of it
+    found = replayed.varies([])
+    assert found is not None and (found.rank, found.chain, found.path) == (0, "kernels", "compute/matmul")
+    assert (found.least_ns, found.most_ns) == (100_000, 250_000)  # but for the first step
+    assert JobReplay(meeting([100, 100], [180, 100]), {}).varies([]) is None
 
 
 def test_a_range_reaches_from_what_a_cure_saves_at_least_to_what_it_saves_at_most() -> None:

@@ -31,7 +31,11 @@ class Overlapping(Cure):
     ``stays_ns``: of each series what cannot be hidden, whatever is computed before. ``made``: rows of ``work`` of the
     kernels that make the data, ``made_chain`` the series of each; ``ready_ns``: of each series the computing during
     which some of its data is there already, as recorded. The thread that launches the transfers does so while the
-    others launch kernels, as far as it has nothing else to do then."""
+    others launch kernels, as far as it has nothing else to do then.
+
+    ``lead_ns``: of each transfer how much is computed behind the moment when its data is ready, as recorded; infinite
+    where that is not known: it is then taken to be ready when those before it have moved. Transfers follow each other,
+    so what is left of them when the computing ends is the most that follows the data of any of them, less its lead."""
 
     tasks: Ints
     chain: Ints
@@ -40,6 +44,7 @@ class Overlapping(Cure):
     made: Ints
     made_chain: Ints
     ready_ns: Floats
+    lead_ns: Floats | None = None
 
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph in which what can be hidden takes no time, the first transfers of each series first: the data of
@@ -54,7 +59,12 @@ class Overlapping(Cure):
         total, was = np.bincount(chain, moves, count), np.bincount(chain, self.moves_ns[there], count)
         stays = np.maximum(self.stays_ns * np.minimum(total / np.maximum(was, 1), 1), last)
         before, then = (self._made(recorded, of, TASK) for of in (recorded.graph, graph))
-        hidden: Floats = np.clip(total - stays, 0, self.ready_ns * then / np.maximum(before, 1))
+        shrunk = then / np.maximum(before, 1)
+        hidden: Floats = np.clip(total - stays, 0, self.ready_ns * shrunk)
+        if self.lead_ns is not None:
+            behind = np.zeros(count)
+            np.maximum.at(behind, chain, _and_following(moves, chain) - self.lead_ns[there] * shrunk[chain])
+            hidden = np.minimum(hidden, total - behind)
         duration[own] = np.maximum(0, duration[own] - np.rint(_from_the_first(moves, chain, hidden)).astype(np.int64))
 
         free = np.maximum(self._made(recorded, graph, FEED), then) - self._made(recorded, graph, LAUNCH)
@@ -69,6 +79,14 @@ class Overlapping(Cure):
         known = found >= 0
         took = np.bincount(self.made_chain[known], graph.duration[found[known]], len(self.ready_ns))
         return took.astype(np.float64)
+
+
+def _and_following(parts: Floats, chain: Ints) -> Floats:
+    """Of each part the sum of it and of those behind it in its chain. ``chain``: of each part, ascending."""
+    following = np.cumsum(parts[::-1])[::-1]
+    behind = np.append(following, 0.0)[np.searchsorted(chain, chain, side="right")]
+    found: Floats = following - behind
+    return found
 
 
 def _from_the_first(parts: Floats, chain: Ints, amount: Floats) -> Floats:

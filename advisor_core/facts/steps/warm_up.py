@@ -47,7 +47,8 @@ class WarmUp:
     """``step``: id of the first step; ``start_ns`` and ``end_ns`` of it. ``usual_ns``: median of the others. Of what it
     takes longer: ``compile_ns`` with calls that compile, ``first_calls_ns`` with other first calls that take far longer
     than later ones, ``wait_ns`` in collectives that take far longer than the same ones later. ``calls``: rows of
-    ``host_events`` of these calls, the longest first. ``of_job``: another rank tells that it warms up, not this one."""
+    ``host_events`` of these calls, the longest first. ``of_job``: another rank tells that it warms up, not this one.
+    ``waits``: no call of its own tells it, it only waited in a collective for a rank that is taken to warm up."""
 
     step: int
     start_ns: int
@@ -58,6 +59,7 @@ class WarmUp:
     wait_ns: int
     calls: np.ndarray
     of_job: bool = False
+    waits: bool = False
 
 
 @fact("warm_up", needs=(work, recorded_steps, PROFILE), wants=(HOST_EVENTS, kernel_list))
@@ -66,12 +68,15 @@ def warm_up(facts: Facts) -> WarmUp:
 
     That is so where it takes `LONGER` times as long as they do, and most of the difference is compiling, first calls,
     and waiting in collectives, beyond what the other steps have of it. A first step that is longer for another reason,
-    such as other work, stays a step like the others, unless the job leaves it out because of another rank.
+    such as other work, stays a step like the others, unless the job leaves it out because of another rank. It stays,
+    too, where this rank only waited, and no rank that it could have waited for warms up
+    (`advisor_core.job.leave_out.kept`): another one may have been late by its ordinary work, such as to load data.
     """
     windows, device = facts[recorded_steps], facts[work]
-    if kernel_list in facts or facts[PROFILE].selected_step is not None:
+    profile = facts[PROFILE]
+    if kernel_list in facts or profile.selected_step is not None or profile.keeps_first_step:
         raise NotApplicable(message("warm_up.none"))
-    of_job = len(windows) > 1 and int(windows["step"].iloc[0]) == facts[PROFILE].left_out_step
+    of_job = len(windows) > 1 and int(windows["step"].iloc[0]) == profile.left_out_step
     if len(windows) < _STEPS and not of_job:
         raise NotApplicable(message("warm_up.none"))
     starts, ends = windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy()
@@ -83,7 +88,7 @@ def warm_up(facts: Facts) -> WarmUp:
     rows = np.zeros(0, np.int64)
     if HOST_EVENTS in facts:
         events = facts[HOST_EVENTS]
-        compiles = np.flatnonzero(matching(events["name"], facts[PROFILE].vocabulary.calls["compile"]))
+        compiles = np.flatnonzero(matching(events["name"], profile.vocabulary.calls["compile"]))
         began = events["start_ns"].to_numpy()
         done = began + events["duration_ns"].to_numpy()
         compiling = union(began[compiles], done[compiles])
@@ -98,7 +103,8 @@ def warm_up(facts: Facts) -> WarmUp:
     waiting = union(talks["done_ns"].to_numpy()[held] - waited, talks["done_ns"].to_numpy()[held])
     first_use = union(*_both(compiling, calling))
     parts = [_beyond(layer, starts, ends) for layer in (compiling, first_use, union(*_both(first_use, waiting)))]
-    if parts[-1] < EXPLAINED * (walls[0] - usual) and not of_job:
+    most = EXPLAINED * (walls[0] - usual)
+    if parts[-1] < most and not of_job:
         raise NotApplicable(message("warm_up.none"))
     return WarmUp(
         step=int(windows["step"].iloc[0]),
@@ -110,6 +116,7 @@ def warm_up(facts: Facts) -> WarmUp:
         wait_ns=max(parts[2] - parts[1], 0),
         calls=rows,
         of_job=of_job,
+        waits=not of_job and parts[1] < most,
     )
 
 

@@ -83,6 +83,22 @@ def test_backward_the_gradients_of_weights_sum_over_the_rows() -> None:
     assert loops_in(ATTENTION, *experts) == [(1, 1 + 3 * 5, 3)]
 
 
+def test_backward_the_first_expert_has_nothing_to_add_its_gradients_to() -> None:
+    """Rows of a gradient are put in front of an expert and behind it into a tensor of zeros; from the second on these
+    are added up. What follows the last one is no part of the loop, nor is a sum that follows it."""
+    zeros, put = ("ZerosLike", 5, (ALL,), (ALL,)), ("IndexPutV2", 5, (ALL,), (ALL,))
+    add, cast = ("Add", 5, (ALL, ALL), (ALL,)), ("Cast", 5, (ALL,), (ALL,))
+    rows = (40, 7, 90)
+    kernels = [
+        kernel
+        for number, count in enumerate(rows)
+        for kernel in (zeros, put, *([add] if number else []), *expert_backward(count), put, *([add] if number else []))
+    ]
+    # The sum behind the last expert may belong to what follows.
+    assert loops_in(ATTENTION, cast, *kernels, cast) == [(2, 2 + len(kernels) - 1, 3)]
+    assert loops_in(ATTENTION, cast, *kernels, zeros, cast) == [(2, 2 + len(kernels) + 1, 3)]
+
+
 @pytest.mark.parametrize(
     "kernels",
     [

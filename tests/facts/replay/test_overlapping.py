@@ -27,7 +27,7 @@ def recorded() -> RankGraph:
     return found
 
 
-def hidden(ready_us: float, stays_us: float = 50) -> Overlapping:
+def hidden(ready_us: float, stays_us: float = 50, leads_us: tuple[float, ...] | None = None) -> Overlapping:
     return Overlapping(
         tasks=np.arange(3, 7),
         chain=np.zeros(4, dtype=np.int64),
@@ -36,6 +36,7 @@ def hidden(ready_us: float, stays_us: float = 50) -> Overlapping:
         made=np.arange(3),
         made_chain=np.zeros(3, dtype=np.int64),
         ready_ns=np.array([1000.0 * ready_us]),
+        lead_ns=None if leads_us is None else 1000.0 * np.array(leads_us),
     )
 
 
@@ -52,6 +53,28 @@ def test_the_first_transfers_are_hidden_first_and_the_last_stays() -> None:
     assert transfers(graph, hidden(ready_us=70)) == [0, 30, 50, 50]
     assert transfers(graph, hidden(ready_us=300, stays_us=120)) == [0, 20, 50, 50]
     assert transfers(graph, hidden(ready_us=0)) == [50, 50, 50, 50]
+
+
+@pytest.mark.parametrize(
+    ("leads_us", "left_us"),
+    [
+        ((300, 200, 100, 0), [0, 0, 0, 50]),  # an even pace
+        ((120, 110, 105, 0), [0, 0, 30, 50]),  # the pass begins with other work: the first begins late
+        ((300, 200, 30, 0), [0, 0, 20, 50]),  # the third has to wait for its data
+        ((np.inf, np.inf, np.inf, np.inf), [0, 0, 0, 50]),  # not known: ready when those before have moved
+    ],
+)
+def test_transfers_wait_for_their_data_where_it_is_known_when_it_is_ready(
+    leads_us: tuple[float, ...], left_us: list[int]
+) -> None:
+    assert transfers(recorded(), hidden(ready_us=300, leads_us=leads_us)) == left_us
+
+
+def test_data_that_is_ready_sooner_before_the_end_hides_less() -> None:
+    """The kernels take half: of the 120 us behind the data of the first transfer 60 us are left."""
+    fused = Merging.none(np.arange(3), np.full(3, 100_000.0), np.full(3, 50_000.0))
+    leads = hidden(ready_us=300, leads_us=(120, 110, 105, 0))
+    assert transfers(recorded(), fused, leads) == [0, 40, 50, 50]
 
 
 def test_kernels_that_take_less_hide_less() -> None:
