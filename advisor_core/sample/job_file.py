@@ -192,13 +192,20 @@ def job_of(document: Document, name: str, catalogue: Catalogue) -> Scenario:
 def _fit(setup: Setup) -> None:
     """Raises :class:`ValueError` where work and layout do not fit."""
     layout, work = setup.arrangement, setup.training
+    if isinstance(work, RecordedTraining):
+        record_of(work.program, work.written_out)
+        if layout.tensor > 1 or layout.expert > 1:
+            raise ValueError("recorded programs are spread by pp and dp only")
+        if layout.pipeline > 1:
+            work.stages(layout.pipeline)
+        return
     if not isinstance(work, Training):
         if not layout.only_data:
-            raise ValueError("only training of our own models is spread by tp, pp or ep")
-        if isinstance(work, RecordedTraining | RecordedServing):
+            raise ValueError("only training is spread by tp, pp or ep")
+        if isinstance(work, RecordedServing):
             record_of(work.program, work.written_out)
-        if isinstance(work, RecordedServing) and layout.ranks > 1:
-            raise ValueError("a recorded program that generates tokens runs on one rank")
+            if layout.ranks > 1:
+                raise ValueError("a recorded program that generates tokens runs on one rank")
         return
     for stage in range(layout.pipeline):
         work.part(stage, layout.pipeline)

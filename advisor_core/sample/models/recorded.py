@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from ..kernels import DType, Kernel, Tensor
+from ..kernels import DType, Kernel, Tensor, vector
 from ..program import Instruction, Item, Launch, Node, Op
 from .recorded_kernels import kernel_of
 
@@ -58,6 +59,15 @@ Ready = Callable[[Tensor], Iterable[Instruction]]
 
 READ: Final = "ReadBack"
 """The mark of a record where the host waits for the device and reads a number: no kernel."""
+
+ACCUMULATE: Final = "torch::autograd::AccumulateGrad"
+"""The node that keeps the gradient of a weight, or adds it to what it has kept."""
+
+NO_SEQUENCE: Final = 2**63
+"""Numbers of autograd from here on are none: those of nodes that belong to no operator."""
+
+NOTHING: Final[Mapping[int, Tensor]] = MappingProxyType({})
+_ADDS: Final = "aclnnInplaceAdd"
 
 ND: Final = "FORMAT_ND"
 """The format of tensors of which the record names none."""
@@ -102,6 +112,12 @@ class Record:
     loss: int | None
     operators: tuple[Operator, ...]
     gradients: Mapping[int, tuple[int, ...]]
+
+    @property
+    def sequences(self) -> int:
+        """How many numbers of autograd a step takes."""
+        numbers = [one.sequence for one in self.operators if 0 <= one.sequence < NO_SEQUENCE]
+        return max(numbers) - min(numbers) + 1 if numbers else 0
 
 
 def record_file(program: ProgramName, fused: Iterable[Part]) -> Path:
@@ -168,19 +184,29 @@ class RecordedModel:
         self._owners = owners
         self.kept = [owners[storage] for storage in record.kept]
 
-    def step(self) -> StepOfModel:
-        """One step, whose other tensors are new."""
+    def step(self, given: Mapping[int, Tensor] = NOTHING, number: int = 0) -> StepOfModel:
+        """One step, or micro-batch of a step with this number, whose other tensors are new. ``given``: those that come
+        from elsewhere, by their memory, each one that is new (`new`)."""
         fresh = {storage: owner if owner.persistent else owner.like() for storage, owner in self._owners.items()}
-        return StepOfModel(self._record, fresh)
+        return StepOfModel(self._record, {**fresh, **given}, given, number)
+
+    def new(self, storage: int) -> Tensor:
+        """A tensor for this memory."""
+        return self._owners[storage].like()
 
 
 class StepOfModel:
-    """The instructions of a recorded step. ``memory``: the tensor that owns each memory."""
+    """The instructions of a recorded step. ``memory``: the tensor that owns each memory; ``given``: those of it that
+    are there before; ``number``: of the micro-batch, each of which has numbers of autograd of its own."""
 
-    def __init__(self, record: Record, memory: dict[int, Tensor]) -> None:
+    def __init__(
+        self, record: Record, memory: dict[int, Tensor], given: Mapping[int, Tensor] = NOTHING, number: int = 0
+    ) -> None:
         self._record, self._memory = record, memory
         self._tensors = [self._view(*tensor) for tensor in record.tensors]
         self._taken = {id(owner) for owner in memory.values() if owner.persistent}
+        self._taken |= {id(owner) for owner in given.values()}
+        self._later = number * record.sequences
 
     def _view(self, storage: int, shape: tuple[int, ...], dtype: DType, form: str) -> Tensor:
         owner = self._memory[storage]
@@ -205,6 +231,10 @@ class StepOfModel:
         assert self._record.loss is not None
         return self._memory[self._record.loss]
 
+    def tensor(self, storage: int) -> Tensor:
+        """The tensor that owns this memory."""
+        return self._memory[storage]
+
     def forward(self) -> list[Instruction]:
         """The operators of the forward pass."""
         return list(self._instructions(self._of("forward")))
@@ -213,18 +243,35 @@ class StepOfModel:
         """The operators of a step of decoding."""
         return list(self._instructions(self._of("decode")))
 
-    def backward(self, ready: Ready | None = None) -> list[Instruction]:
+    def backward(self, ready: Ready | None = None, into: StepOfModel | None = None) -> list[Instruction]:
         """The nodes of the backward pass; behind one that finishes gradients of weights, what ``ready`` says for each
-        of them."""
+        of them. ``into``: the micro-batch to whose gradients they are added, in the nodes that keep them otherwise."""
         finished = self._record.gradients
         program: list[Instruction] = []
+        waiting: deque[int] = deque()
         for (name, sequence), operators in groupby(self._of("backward"), key=lambda one: (one.node, one.sequence)):
             done = list(operators)
-            program.append(Node(name, sequence, tuple(one for one in self._instructions(done) if isinstance(one, Op))))
-            if ready is not None:
-                for storage in (storage for one in done for storage in finished.get(one.number, ())):
+            if into is not None and name == ACCUMULATE:
+                if waiting:
+                    program += self._added(into, waiting.popleft(), ready)
+                continue
+            ops = tuple(one for one in self._instructions(done) if isinstance(one, Op))
+            program.append(Node(name, self._number(sequence), ops))
+            for storage in (storage for one in done for storage in finished.get(one.number, ())):
+                if into is not None:
+                    waiting.append(storage)
+                elif ready is not None:
                     program += ready(self._memory[storage])
+        for storage in waiting:
+            program += self._added(into or self, storage, ready)
         return program
+
+    def _added(self, into: StepOfModel, storage: int, ready: Ready | None) -> list[Instruction]:
+        """The gradient of a weight is added to that of micro-batches before, in place, as ``AccumulateGrad`` does."""
+        total, gradient = into.tensor(storage), self._memory[storage]
+        kernel = vector(_ADDS, "Add", (total, gradient), (total.view(*total.shape),))
+        add = Op("aten::add_", (total, gradient), Launch(_ADDS, (kernel,)), scalars=1)
+        return [Node(ACCUMULATE, -1, (add,)), *(ready(total) if ready is not None else ())]
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
@@ -249,10 +296,14 @@ class StepOfModel:
                 continue
             kernels = tuple(self._kernel(*task) for task in tasks)
             name = operator.name if len(functions) == 1 else _CALLED.get(function, operator.name)
-            forward = operator.sequence if operator.phase == "forward" else -1
+            forward = self._number(operator.sequence) if operator.phase == "forward" else -1
             written = {id(one): one for kernel in kernels for one in kernel.outputs}
             reads = {id(one): one for kernel in kernels for one in kernel.inputs if id(one) not in written}
             yield Op(name, tuple(reads.values()), Launch(function, kernels), tuple(self._taking(written)), forward)
+
+    def _number(self, sequence: int) -> int:
+        """A number of autograd, in this micro-batch."""
+        return sequence + self._later if 0 <= sequence < NO_SEQUENCE else sequence
 
     def _taking(self, written: dict[int, Tensor]) -> Iterator[Tensor]:
         """The memory that is written for the first time."""
