@@ -193,9 +193,11 @@ def _fit(setup: Setup) -> None:
     """Raises :class:`ValueError` where work and layout do not fit."""
     layout, work = setup.arrangement, setup.training
     if isinstance(work, RecordedTraining):
-        record_of(work.program, work.written_out)
-        if layout.tensor > 1 or layout.expert > 1:
-            raise ValueError("recorded programs are spread by pp and dp only")
+        ranks = record_of(work.program, work.written_out).tensor
+        if layout.tensor != ranks:
+            raise ValueError(f"{work.program!r} was recorded with a tp of {ranks}, and has no other")
+        if layout.expert > 1:
+            raise ValueError("recorded programs are spread by tp, pp and dp only")
         if layout.pipeline > 1:
             work.stages(layout.pipeline)
         return

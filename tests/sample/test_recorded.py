@@ -81,7 +81,9 @@ def test_every_choice_of_parts_is_there() -> None:
 @pytest.mark.parametrize("program", PARTS)
 def test_parts_are_written_out_or_fused(program: ProgramName) -> None:
     for written_out in dict.fromkeys([(), PARTS[program]]):
-        step = RecordedModel(record_of(program, written_out)).step()
+        record = record_of(program, written_out)
+        group = Place(Layout(tensor=record.tensor), 0).communicator("tensor")
+        step = RecordedModel(record).step(group=group)
         kernels = kernels_of([*step.forward(), *step.backward(), *step.optimizer(), *step.decode()])
         types = [kernel.type for kernel in kernels]
         parts = {*PARTS[program]} - {"formats"}

@@ -146,7 +146,7 @@ class RecordedLoop:
             given[stage.entered] = batch.entered
         if stage.returned is not None:
             given[stage.returned] = self._model.new(stage.returned)
-        step = batch.step = self._model.step(given, micro)
+        step = batch.step = self._model.step(given, micro, self._place.communicator("tensor"))
         loads = [NextBatch(step.batch, self._loading_ns)] if self._stage.record.batch is not None else []
         return [*loads, *step.forward()]
 

@@ -22,6 +22,7 @@ from tests.programs.recording.fused import fused, merge_gates
 from tests.programs.recording.kernels import Kernels
 from tests.programs.recording.operators import recording
 from tests.programs.recording.optimizer import optimizer_of
+from tests.programs.recording.parallel import divide, local, ranks
 from tests.programs.recording.picture_programs import PICTURE_PROGRAMS, Diffusion
 from tests.programs.recording.programs import PROGRAMS, Decoding, Training
 from tests.programs.recording.tasks import Operand, Task
@@ -47,11 +48,19 @@ class Recorded:
 
 
 def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
-    """A training step of the program with these parts fused."""
+    """A training step of the program with these parts fused. They are before the model is divided, which keeps the
+    code of a module that it puts transfers around."""
+    with fused(program.code, program.prefix, frozenset(parts)), ranks(program.tensor) as mesh:
+        return _trained(program, parts, mesh)
+
+
+def _trained(program: Training, parts: tuple[Part, ...], mesh: Any) -> Recorded:
     with torch.device("meta"):
         model = program.built(frozenset(parts)).to(torch.bfloat16).train()
         if "swiglu" in parts:
             merge_gates(model)
+        if mesh is not None:
+            divide(model, mesh)
         batch = program.batch()
         optimizer = optimizer_of(
             program.optimizer, model.parameters(), fused="optimizer" in parts, foreach=program.foreach
@@ -61,11 +70,12 @@ def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
     optimizer.step()
     for weight in model.parameters():
         weight.grad = None
-    with fused(program.code, program.prefix, frozenset(parts)), recording(program.nonzero_counts) as recorder:
+    with recording(program.nonzero_counts) as recorder:
         moments = [tensor for state in optimizer.state.values() for tensor in state.values() if tensor.dim()]
         first, *others = batch.values()
         others = [other for other in others if other is not first]
-        kept = [recorder.seen(one).storage for one in (*model.parameters(), *model.buffers(), *moments, *others)]
+        there = (*model.parameters(), *model.buffers(), *moments, *others)
+        kept = [recorder.seen(local(one)).storage for one in there]
         loaded = recorder.seen(first).storage
         loss = program.loss(model, batch)
         loss_written = recorder.seen(loss).storage
@@ -142,6 +152,7 @@ def written(program: Training | Decoding, parts: tuple[Part, ...]) -> dict[str, 
         "program": f"{program.says}, {program.layers}, {program.work}",
         "fused": sorted({*parts, *([] if "attention" in PARTS[program.name] else ["attention"])}),
         "versions": {"torch": torch.__version__.partition("+")[0], library.__name__: library.__version__},
+        "tensor": program.tensor if isinstance(program, Training) else 1,
         "optimizer": program.optimizer if isinstance(program, Training) else None,
         "batch": recorded.batch,
         "loss": recorded.loss,

@@ -70,6 +70,7 @@ TYPES = {
     "full_like": "Fill",
     "fill": "Fill",
     "scalar_tensor": "Fill",
+    "__or__": "LogicalOr",
     "tril": "Tril",
     "triu": "Triu",
     "cat": "ConcatD",

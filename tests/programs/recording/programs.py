@@ -73,10 +73,11 @@ class Program:
 @dataclass(frozen=True)
 class Training(Program):
     """A training step. ``optimizer``: what it is without a fused one, which goes through the weights one by one unless
-    ``foreach`` is true."""
+    ``foreach`` is true. ``tensor``: of how many tensor-parallel ranks it is the first."""
 
     name: TrainingName
     pictures: bool = False
+    tensor: int = 1
     optimizer: Literal["AdamW", "SGD"] = "AdamW"
     foreach: bool = False
 
@@ -102,7 +103,8 @@ class Training(Program):
     def work(self) -> str:
         """What a step does, in words."""
         batch, size = self.inputs
-        return f"{batch} x {f'{size} x {size} pixels' if self.pictures else f'{size} tokens'}, a training step"
+        share = f", one of {self.tensor} tensor-parallel ranks" if self.tensor > 1 else ""
+        return f"{batch} x {f'{size} x {size} pixels' if self.pictures else f'{size} tokens'}, a training step{share}"
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,26 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         transformers.Qwen3Config(**_QWEN3, use_cache=False),
         transformers.Qwen3ForCausalLM,
         (2, 2048),
+    ),
+    Training(
+        "llama-tp2",
+        "LlamaForCausalLM as large as Llama 3.2 1B",
+        modeling_llama,
+        "Llama",
+        transformers.LlamaConfig(**_LLAMA, use_cache=False),
+        transformers.LlamaForCausalLM,
+        (2, 2048),
+        tensor=2,
+    ),
+    Training(
+        "qwen3-tp2",
+        "Qwen3ForCausalLM as large as Qwen3 1.7B",
+        modeling_qwen3,
+        "Qwen3",
+        transformers.Qwen3Config(**_QWEN3, use_cache=False),
+        transformers.Qwen3ForCausalLM,
+        (2, 2048),
+        tensor=2,
     ),
     Training(
         "gpt2",
