@@ -8,10 +8,10 @@ from ..described import FROM_FILES, Natural, Positive
 from ..kernels import Tensor
 from ..models.recorded import DecodingName, Part, RecordedModel, StepOfModel, TrainingName, record_of
 from ..models.recorded_stages import Stage, stages_of
-from ..program import AwaitCommunication, Backward, Communicate, Enter, Instruction, Item, Leave, NextBatch, Op, Python
-from .buckets import Filling
-from .communicator import Communicator, Place
+from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch, Op, Python
+from .communicator import Place
 from .pipeline import Transfer, schedule
+from .recorded_gradients import Buckets, buckets_of
 from .steps import program_of_steps
 from .training import python
 
@@ -115,7 +115,7 @@ class RecordedLoop:
     def _step(self) -> list[Instruction]:
         work, count = self._work, self._work.micro_batches
         batches = [_MicroBatch() for _ in range(count)]
-        buckets = None if self._place.gradients is None else _Buckets(self._place.gradients, work.bucket_bytes)
+        buckets = buckets_of(self._place.gradients, work.bucket_bytes, overlapped=work.overlapped_buckets)
         program: list[Instruction] = []
         for part in schedule(self._place.stage, self._place.layout.pipeline, count):
             if isinstance(part, Transfer):
@@ -125,7 +125,7 @@ class RecordedLoop:
             else:
                 program += self._forward(batches[part.micro], part.micro)
         if buckets is not None:
-            program += [*buckets.close(), *map(AwaitCommunication, buckets.reductions)]
+            program += buckets.behind()
         first, last = batches[0].step, batches[-1].step
         assert first is not None and last is not None
         has_loss = self._stage.record.loss is not None
@@ -150,18 +150,16 @@ class RecordedLoop:
         loads = [NextBatch(step.batch, self._loading_ns)] if self._stage.record.batch is not None else []
         return [*loads, *step.forward()]
 
-    def _backward(self, batches: list[_MicroBatch], micro: int, buckets: _Buckets | None) -> list[Instruction]:
+    def _backward(self, batches: list[_MicroBatch], micro: int, buckets: Buckets | None) -> list[Instruction]:
         """The backward pass, whose gradients are added to those of the first micro-batch; that of the last one with
         the reduction of them, as they are finished or behind it."""
         frame = python("torch/_tensor.py(492): backward")
         batch, first = batches[micro], batches[0].step
         assert batch.step is not None
-        ready = None
-        if buckets is not None:
-            ready = buckets.ready if self._work.overlapped_buckets else buckets.keep
-        nodes = batch.step.backward(ready, first if micro else None)
-        rest = buckets.close() if buckets is not None and self._work.overlapped_buckets else []
-        return [frame, Backward((*nodes, *rest)), Leave()]
+        into = first if micro else None
+        if buckets is None:
+            return [frame, Backward(tuple(batch.step.backward(into=into))), Leave()]
+        return [frame, buckets.backward(batch.step, into), Leave()]
 
     def _transfer(self, part: Transfer, batches: list[_MicroBatch]) -> list[Instruction]:
         """Activations go to the next stage and their gradients come back from it."""
@@ -184,41 +182,3 @@ class RecordedLoop:
         assert group is not None
         batched = self._place.layout.batched
         return [*room, *group.transfer(group.member + part.peer, sent, received, batched=batched)]
-
-
-class _Buckets:
-    """Sees the gradients of one backward pass, and reduces them in buckets."""
-
-    def __init__(self, group: Communicator, nbytes: int) -> None:
-        self._group = group
-        self._filling = Filling[Tensor](nbytes)
-        self._full: list[tuple[Tensor, ...]] = []
-        self.reductions: list[Communicate] = []
-
-    def keep(self, gradient: Tensor) -> list[Instruction]:
-        """Take a gradient, to be reduced at the end."""
-        self._full += self._filling.add(gradient.dtype, gradient, gradient.nbytes)
-        return []
-
-    def ready(self, gradient: Tensor) -> list[Instruction]:
-        """Take a gradient; the reduction of its bucket if that is now full."""
-        self.keep(gradient)
-        return self._reduce()
-
-    def close(self) -> list[Instruction]:
-        """The reductions of what is left."""
-        self._full += self._filling.close()
-        return self._reduce()
-
-    def _reduce(self) -> list[Instruction]:
-        """One for each full bucket."""
-        full, self._full = self._full, []
-        new = [self._group.collective("allReduce", _joined(bucket)) for bucket in full]
-        self.reductions += new
-        return [*new]
-
-
-def _joined(gradients: tuple[Tensor, ...]) -> Tensor:
-    """The buffer that they lie in."""
-    dtype = gradients[0].dtype
-    return Tensor((sum(one.nbytes for one in gradients) // dtype.size,), dtype, persistent=True)

@@ -26,7 +26,8 @@ TrainingName = Literal[
     "gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit", "resnet", "unet", "dit", "llama-tp2", "qwen3-tp2"
 ]
 DecodingName = Literal["llama-decode", "qwen3-decode"]
-ProgramName = TrainingName | DecodingName
+ReinforcementName = Literal["llama-grpo", "qwen3-grpo"]
+ProgramName = TrainingName | DecodingName | ReinforcementName
 Part = Literal[
     "norm",
     "rotary",
@@ -55,6 +56,8 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
         "dit": ("attention", "optimizer"),
         "llama-decode": ("norm", "cache", "sampling"),
         "qwen3-decode": ("norm", "rotary", "cache"),
+        "llama-grpo": ("norm", "cache"),
+        "qwen3-grpo": ("norm", "cache"),
     }
 )
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
@@ -127,6 +130,7 @@ class Record:
     operators: tuple[Operator, ...]
     gradients: Mapping[int, tuple[int, ...]]
     tensor: int = 1
+    advantages: int | None = None
 
     @property
     def sequences(self) -> int:
@@ -167,6 +171,7 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
         operators,
         _gradients(operators, memory, frozenset(data["kept"])),
         data.get("tensor", 1),
+        data.get("advantages"),
     )
 
 
@@ -206,8 +211,7 @@ class RecordedModel:
         """One step, or micro-batch of a step with this number, whose other tensors are new. ``given``: those that come
         from elsewhere, by their memory, each one that is new (`new`); ``group``: the end of the rank of its
         tensor-parallel group."""
-        fresh = {storage: owner if owner.persistent else owner.like() for storage, owner in self._owners.items()}
-        return StepOfModel(self._record, {**fresh, **given}, given, number, group)
+        return StepOfModel(self._record, self._owners, given, number, group)
 
     def new(self, storage: int) -> Tensor:
         """A tensor for this memory."""
@@ -215,31 +219,36 @@ class RecordedModel:
 
 
 class StepOfModel:
-    """The instructions of a recorded step. ``memory``: the tensor that owns each memory; ``given``: those of it that
-    are there before; ``number``: of the micro-batch, each of which has numbers of autograd of its own. ``group``: the
-    end of the rank of its tensor-parallel group; there is one where the record is that of a rank of one."""
+    """The instructions of a recorded step. ``owners``: a tensor for each memory, which is the one that owns it if it
+    stays, and else one like it; ``given``: those that are there before; ``number``: of the micro-batch, each of which
+    has numbers of autograd of its own. ``group``: the end of the rank of its tensor-parallel group; there is one where
+    the record is that of a rank of one."""
 
     def __init__(
         self,
         record: Record,
-        memory: dict[int, Tensor],
+        owners: Mapping[int, Tensor],
         given: Mapping[int, Tensor] = NOTHING,
         number: int = 0,
         group: Communicator | None = None,
     ) -> None:
-        self._record, self._memory = record, memory
-        self._tensors = [self._view(*tensor) for tensor in record.tensors]
-        self._taken = {id(owner) for owner in memory.values() if owner.persistent}
-        self._taken |= {id(owner) for owner in given.values()}
+        self._record, self._owners = record, owners
+        self._memory = dict(given)
+        self._views: dict[int, Tensor] = {}
+        self._taken = {id(owner) for owner in given.values()}
         self._later = number * record.sequences
         self._group = group
         self._travelling: dict[int, Communicate] = {}
 
-    def _view(self, storage: int, shape: tuple[int, ...], dtype: DType, form: str) -> Tensor:
-        owner = self._memory[storage]
-        if (shape, dtype, form) == (owner.shape, owner.dtype, owner.fmt):
-            return owner
-        return Tensor(shape, dtype, form, persistent=owner.persistent, base=owner)
+    def _view(self, number: int) -> Tensor:
+        """A tensor of the record."""
+        if number not in self._views:
+            storage, shape, dtype, form = self._record.tensors[number]
+            owner = self.tensor(storage)
+            whole = (shape, dtype, form) == (owner.shape, owner.dtype, owner.fmt)
+            view = owner if whole else Tensor(shape, dtype, form, persistent=owner.persistent, base=owner)
+            self._views[number] = view
+        return self._views[number]
 
     @property
     def optimizer_class(self) -> str:
@@ -250,16 +259,25 @@ class StepOfModel:
     def batch(self) -> Tensor:
         """The batch of the data loader. Only in training."""
         assert self._record.batch is not None
-        return self._memory[self._record.batch]
+        return self.tensor(self._record.batch)
+
+    @property
+    def advantages(self) -> Tensor:
+        """What the host works out of the rewards. Only in reinforcement learning."""
+        assert self._record.advantages is not None
+        return self.tensor(self._record.advantages)
 
     @property
     def loss(self) -> Tensor:
         """The result of the forward pass. Only in training."""
         assert self._record.loss is not None
-        return self._memory[self._record.loss]
+        return self.tensor(self._record.loss)
 
     def tensor(self, storage: int) -> Tensor:
         """The tensor that owns this memory."""
+        if storage not in self._memory:
+            owner = self._owners[storage]
+            self._memory[storage] = owner if owner.persistent else owner.like()
         return self._memory[storage]
 
     def forward(self) -> list[Instruction]:
@@ -290,7 +308,7 @@ class StepOfModel:
                 if into is not None:
                     waiting.append(storage)
                 elif ready is not None:
-                    program += ready(self._memory[storage])
+                    program += ready(self.tensor(storage))
         for storage in waiting:
             program += self._added(into or self, storage, ready, ())
         return program
@@ -300,7 +318,7 @@ class StepOfModel:
     ) -> list[Instruction]:
         """The gradient of a weight is added to that of micro-batches before, in place, as ``AccumulateGrad`` does.
         ``done``: what the node did of its own, of which the transfers are then those of the sum."""
-        total, gradient = into.tensor(storage), self._memory[storage]
+        total, gradient = into.tensor(storage), self.tensor(storage)
         kernel = vector(_ADDS, "Add", (total, gradient), (total.view(*total.shape),))
         add = Op("aten::add_", (total, gradient), Launch(_ADDS, (kernel,)), scalars=1)
         transfers = chain.from_iterable(
@@ -310,6 +328,11 @@ class StepOfModel:
             if task[0].startswith(COMMUNICATION)
         )
         return [Node(ACCUMULATE, -1, (add, *transfers)), *(ready(total) if ready is not None else ())]
+
+    def part(self, phase: Literal["prefill", "score"]) -> list[Instruction]:
+        """The operators of a part of an iteration of reinforcement learning: the first pass over the prompts, or the
+        log-probabilities under the reference model."""
+        return list(self._instructions(self._of(phase)))
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
@@ -331,10 +354,10 @@ class StepOfModel:
             if not function:
                 for type_, _, (read, *_), written, _ in tasks:
                     if type_ == READ:
-                        yield from self._awaited(self._tensors[read])
-                        yield Item(self._tensors[read])
+                        yield from self._awaited(self._view(read))
+                        yield Item(self._view(read))
                     else:
-                        yield from self._transfer(operator, type_, self._tensors[read], self._tensors[written[0]])
+                        yield from self._transfer(operator, type_, self._view(read), self._view(written[0]))
                 continue
             kernels = tuple(self._kernel(*task) for task in tasks)
             name = operator.name if len(calls) == 1 else _CALLED.get(function, operator.name)
@@ -374,10 +397,10 @@ class StepOfModel:
         """The memory that is written for the first time."""
         for tensor in written.values():
             owner = tensor.storage
-            if id(owner) not in self._taken:
+            if not owner.persistent and id(owner) not in self._taken:
                 self._taken.add(id(owner))
                 yield owner
 
     def _kernel(self, type_: str, function: str, read: list[int], written: list[int], depth: int) -> Kernel:
-        inputs, outputs = (tuple(self._tensors[number] for number in numbers) for numbers in (read, written))
+        inputs, outputs = (tuple(self._view(number) for number in numbers) for numbers in (read, written))
         return kernel_of(type_, function, inputs, outputs, depth)

@@ -54,6 +54,10 @@ class Recorder(TorchDispatchMode):
             return args[0].detach()
         if _on_host((args, kwargs)):  # the number of the step, which optimizers keep there
             return func(*args, **kwargs)
+        node = torch._C._current_autograd_node()
+        if func is torch.ops.aten.scatter_add.default and node is not None:
+            # Autograd adds to zeros of its own, in place unless a dispatch mode looks on.
+            func = torch.ops.aten.scatter_add_.default
         schema = func._schema
         reads = tuple(map(self.seen, _tensors((args, kwargs))))
         if func is torch.ops.aten._local_scalar_dense.default:
@@ -75,7 +79,6 @@ class Recorder(TorchDispatchMode):
         if changed and not written:
             given = {argument.name: value for argument, value in zip(schema.arguments, args, strict=False)} | kwargs
             written = _tensors([given.get(name) for name in changed])
-        node = torch._C._current_autograd_node()
         phase = "backward" if node is not None and self.phase == "forward" else self.phase
         sequence = -1
         if node is not None:

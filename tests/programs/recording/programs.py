@@ -127,7 +127,7 @@ def dealt(rows: int, shares: Sequence[float]) -> list[int]:
     return counts
 
 
-_LLAMA = {
+LLAMA = {
     "hidden_size": 2048,
     "intermediate_size": 8192,
     "num_attention_heads": 32,
@@ -136,7 +136,7 @@ _LLAMA = {
     "vocab_size": 128_256,
     "tie_word_embeddings": False,
 }
-_QWEN3 = {
+QWEN3 = {
     "hidden_size": 2048,
     "intermediate_size": 6144,
     "num_attention_heads": 16,
@@ -153,7 +153,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "LlamaForCausalLM as large as Llama 3.2 1B",
         modeling_llama,
         "Llama",
-        transformers.LlamaConfig(**_LLAMA, use_cache=False),
+        transformers.LlamaConfig(**LLAMA, use_cache=False),
         transformers.LlamaForCausalLM,
         (2, 2048),
     ),
@@ -162,7 +162,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "Qwen3ForCausalLM as large as Qwen3 1.7B",
         modeling_qwen3,
         "Qwen3",
-        transformers.Qwen3Config(**_QWEN3, use_cache=False),
+        transformers.Qwen3Config(**QWEN3, use_cache=False),
         transformers.Qwen3ForCausalLM,
         (2, 2048),
     ),
@@ -171,7 +171,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "LlamaForCausalLM as large as Llama 3.2 1B",
         modeling_llama,
         "Llama",
-        transformers.LlamaConfig(**_LLAMA, use_cache=False),
+        transformers.LlamaConfig(**LLAMA, use_cache=False),
         transformers.LlamaForCausalLM,
         (2, 2048),
         tensor=2,
@@ -181,7 +181,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "Qwen3ForCausalLM as large as Qwen3 1.7B",
         modeling_qwen3,
         "Qwen3",
-        transformers.Qwen3Config(**_QWEN3, use_cache=False),
+        transformers.Qwen3Config(**QWEN3, use_cache=False),
         transformers.Qwen3ForCausalLM,
         (2, 2048),
         tensor=2,
@@ -262,7 +262,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "LlamaForCausalLM as large as Llama 3.2 1B",
         modeling_llama,
         "Llama",
-        transformers.LlamaConfig(**_LLAMA),
+        transformers.LlamaConfig(**LLAMA),
         transformers.LlamaForCausalLM,
         (64, 4096),
         drawn={"do_sample": True, "top_k": 0, "top_p": 0.9},
@@ -272,7 +272,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "Qwen3ForCausalLM as large as Qwen3 1.7B",
         modeling_qwen3,
         "Qwen3",
-        transformers.Qwen3Config(**_QWEN3),
+        transformers.Qwen3Config(**QWEN3),
         transformers.Qwen3ForCausalLM,
         (32, 4096),
         drawn={"do_sample": False},
