@@ -17,7 +17,8 @@ from itertools import accumulate
 
 from .loops.communicator import Place
 from .loops.pipeline import PipelineLoop
-from .loops.recorded import RecordedLoop, RecordedServing, RecordedTraining
+from .loops.recorded import RecordedLoop, RecordedServing, RecordedServingLoop, RecordedTraining
+from .loops.recorded_reinforcement import RecordedReinforcement, RecordedReinforcementLoop
 from .loops.reinforcement import Reinforcement, ReinforcementLoop
 from .loops.serving import ServingLoop
 from .loops.training import Training, TrainingLoop
@@ -162,7 +163,11 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop | RecordedLoop:
+_Recorded = RecordedLoop | RecordedServingLoop | RecordedReinforcementLoop
+_Loop = TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop | _Recorded
+
+
+def _loop(setup: Setup, number: int) -> _Loop:
     work, rank = setup.training_of(number), setup.ranks[number]
     place = Place(setup.arrangement, number)
     if isinstance(work, Training):
@@ -172,8 +177,12 @@ def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | Reinforceme
         return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
     if isinstance(work, VisionTraining):
         return VisionLoop(work, place, rank.loading_ns)
-    if isinstance(work, RecordedTraining | RecordedServing):
+    if isinstance(work, RecordedTraining):
         return RecordedLoop(work, place, rank.loading_ns)
+    if isinstance(work, RecordedReinforcement):
+        return RecordedReinforcementLoop(work, place, rank.loading_ns, rank.longest)
+    if isinstance(work, RecordedServing):
+        return RecordedServingLoop(work, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

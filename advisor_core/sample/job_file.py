@@ -30,6 +30,7 @@ from .causes import CAUSES, Cause
 from .export.generation import Headers
 from .layout import Layout
 from .loops.recorded import RecordedServing, RecordedTraining
+from .loops.recorded_reinforcement import RecordedReinforcement
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
@@ -43,7 +44,10 @@ from .models.recorded import record_of
 from .scenario import Scenario
 from .setup import Dispatch, RankSetup, Setup, Work
 
-WORK = ("training", "serving", "reinforcement", "vision", "recorded", "recorded_serving")
+WORK = (
+    *("training", "serving", "reinforcement", "vision"),
+    *("recorded", "recorded_serving", "recorded_reinforcement"),
+)
 """The kinds of work, of which a job has one."""
 Catalogue = Callable[[str], Mapping[str, Any] | None]
 """Finds the document of a job in the catalogue, by its name."""
@@ -89,8 +93,8 @@ def _like(default: Any, description: str) -> Any:
 
 
 class JobFile(Model):
-    """One document. It has one of `training`, `serving`, `reinforcement`, `vision`, `recorded` and
-    `recorded_serving`."""
+    """One document. It has one of `training`, `serving`, `reinforcement`, `vision`, `recorded`, `recorded_serving` and
+    `recorded_reinforcement`."""
 
     name: str | None = Field(
         default=None,
@@ -107,6 +111,7 @@ class JobFile(Model):
     vision: VisionTraining | None = None
     recorded: RecordedTraining | None = None
     recorded_serving: RecordedServing | None = None
+    recorded_reinforcement: RecordedReinforcement | None = None
     layout: LayoutEntry = _like(LayoutEntry(), "the ranks")
     loading_ns: int = Field(
         default=RankSetup().loading_ns,
@@ -192,13 +197,24 @@ def job_of(document: Document, name: str, catalogue: Catalogue) -> Scenario:
 def _fit(setup: Setup) -> None:
     """Raises :class:`ValueError` where work and layout do not fit."""
     layout, work = setup.arrangement, setup.training
+    if isinstance(work, RecordedTraining):
+        ranks = record_of(work.program, work.written_out).tensor
+        if layout.tensor != ranks:
+            raise ValueError(f"{work.program!r} was recorded with a tp of {ranks}, and has no other")
+        if layout.expert > 1:
+            raise ValueError("recorded programs are spread by tp, pp and dp only")
+        if layout.pipeline > 1:
+            work.stages(layout.pipeline)
+        return
     if not isinstance(work, Training):
         if not layout.only_data:
-            raise ValueError("only training of our own models is spread by tp, pp or ep")
-        if isinstance(work, RecordedTraining | RecordedServing):
+            raise ValueError("only training is spread by tp, pp or ep")
+        if isinstance(work, RecordedReinforcement):
             record_of(work.program, work.written_out)
-        if isinstance(work, RecordedServing) and layout.ranks > 1:
-            raise ValueError("a recorded program that generates tokens runs on one rank")
+        if isinstance(work, RecordedServing):
+            record_of(work.program, work.written_out)
+            if layout.ranks > 1:
+                raise ValueError("a recorded program that generates tokens runs on one rank")
         return
     for stage in range(layout.pipeline):
         work.part(stage, layout.pipeline)
@@ -295,6 +311,7 @@ _KINDS = {
     "vision": Text(en="Training", zh="训练"),
     "recorded": Text(en="Training of recorded model code", zh="录制的模型代码的训练"),
     "recorded_serving": Text(en="Serving with recorded model code", zh="录制的模型代码的推理"),
+    "recorded_reinforcement": Text(en="Reinforcement learning with recorded model code", zh="录制的模型代码的强化学习"),
     "serving": Text(en="Serving", zh="推理"),
     "reinforcement": Text(en="Reinforcement learning", zh="强化学习"),
 }

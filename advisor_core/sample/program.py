@@ -41,15 +41,6 @@ class Op:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node of the autograd graph and the operators that compute its gradient."""
-
-    name: str
-    sequence: int
-    ops: tuple[Op, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Enter:
     """Open a span: a Python function or module with its frame, else an annotated region.
 
@@ -129,6 +120,23 @@ class AwaitCommunication:
     """Let the compute stream wait for an operation."""
 
     request: Communicate
+
+
+Call = Op | Communicate | AwaitCommunication
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the autograd graph and the operators that compute its gradient, with the transfers between them."""
+
+    name: str
+    sequence: int
+    calls: tuple[Call, ...]
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The operators alone."""
+        return tuple(one for one in self.calls if isinstance(one, Op))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from .described import FROM_FILES
 from .layout import Layout
 from .loops.recorded import RecordedServing, RecordedTraining
+from .loops.recorded_reinforcement import RecordedReinforcement
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
@@ -17,7 +18,10 @@ from .machine.context import TUNED_HOST, HostCosts
 from .machine.links import HCCS, Link
 from .machine.physics import IDEAL, Physics
 
-Work = Training | Serving | Reinforcement | VisionTraining | RecordedTraining | RecordedServing
+Recorded = RecordedTraining | RecordedServing | RecordedReinforcement
+"""The work of a job that runs a recorded program."""
+
+Work = Training | Serving | Reinforcement | VisionTraining | Recorded
 """The work of a job on its devices."""
 
 
@@ -97,7 +101,7 @@ class Setup:
         load = self.ranks[rank].load
         if load == 1.0:
             return self.training
-        if isinstance(self.training, RecordedTraining | RecordedServing):
+        if isinstance(self.training, Recorded):
             raise ValueError("a recorded program has the batch that it was recorded with")
         batch = max(1, round(self.training.shape.batch * load))
         return replace(self.training, shape=replace(self.training.shape, batch=batch))  # type: ignore[arg-type]

@@ -36,6 +36,13 @@ COLUMNS: Final = (
     Column("idle_ns", "float", "ns", "of it: the device does nothing", zh="空闲"),
     Column("idle_share", "float", "ratio", "idle_ns over duration_ns", zh="空闲占比"),
     Column("idle_of_step", "float", "ratio", "idle_ns over the wall time of the step", zh="空闲占 step 比例"),
+    Column(
+        "own_idle_share",
+        "float",
+        "ratio",
+        "idle_ns over duration_ns without the time in which the rank waits for others in a collective",
+        zh="扣除等待后的空闲占比",
+    ),
     Column("computing_share", "float", "ratio", "of the phase: the device computes", zh="计算占比"),
     Column(
         "communicating_share",
@@ -104,6 +111,7 @@ class PhaseIdle:
                     "idle_ns": unused,
                     "idle_share": share(unused, total),
                     "idle_of_step": share(unused, wall),
+                    "own_idle_share": share(unused, total - under(leaves, "communication/wait")),
                     "computing_share": share(under(leaves, "compute"), total),
                     "communicating_share": share(under(leaves, "communication"), total),
                     "cause": first,

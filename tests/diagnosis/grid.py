@@ -29,18 +29,15 @@ from advisor_core.sample.causes import (
     Unfused,
 )
 from advisor_core.sample.layout import Layout
-from advisor_core.sample.loops.recorded import RecordedServing, RecordedTraining
 from advisor_core.sample.scenarios import SCENARIOS, Scenario
-from advisor_core.sample.setup import RankSetup, Setup
+from advisor_core.sample.setup import RankSetup, Recorded, Setup
 from advisor_core.text.base import Text
 
 Case = tuple[Scenario, int]
 """A scenario and a seed."""
 
 CATALOGUE: tuple[Case, ...] = tuple(
-    (scenario, 0)
-    for scenario in SCENARIOS.values()
-    if not isinstance(scenario.job.training, RecordedTraining | RecordedServing)
+    (scenario, 0) for scenario in SCENARIOS.values() if not isinstance(scenario.job.training, Recorded)
 )
 """But for recorded programs: parts that are no cause of the job stand as their code has them, and findings rightly name
 these too. The counterfactuals judge them."""

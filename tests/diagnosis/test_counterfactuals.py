@@ -30,7 +30,7 @@ def test_the_jobs_are_of_all_kinds_and_sizes_and_a_part_is_held_out() -> None:
     whole = [case for case in CASES if case.dose == 1 and not case.unshared]
     assert {type(case.scenario.training).__name__ for case in whole} == {
         "Training", "Serving", "Reinforcement", "VisionTraining", "RecordedTraining",
-        "RecordedServing",
+        "RecordedServing", "RecordedReinforcement",
     }  # fmt: skip
     assert min(case.scenario.ranks for case in whole) == 1 and max(case.scenario.ranks for case in whole) == 16
     seen, held_out = ({case.scenario.name for case in whole if case.part == part} for part in ("seen", "held out"))

@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from advisor_core.sample.models.recorded import READ
+from advisor_core.sample.models.recorded import COMMUNICATION, READ
 from tests.programs.recording.calls import READ_BACK, Call, Seen
 from tests.programs.recording.formats import blocked, packed
 from tests.programs.recording.kernels import Kernels
@@ -132,3 +132,16 @@ def test_attention_knows_how_many_keys_a_query_sees() -> None:
         return task.depth
 
     assert (depth(8, 8, "causal"), depth(8, 8, ""), depth(1, 8, "causal")) == (4, 8, 8)
+
+
+def test_transfers_are_marked_and_functional_ones_reduce_a_copy() -> None:
+    source, result = tensor(4, 6), replace(tensor(4, 6), storage=1)
+
+    def marks(name: str, target: Seen) -> list[tuple[str, int, int]]:
+        call = Call(name, "", "forward", "", 1, (source,), (target,), False)
+        return [(task.type, task.reads[0].storage, task.writes[0].storage) for task in Kernels(100).of(call)]
+
+    copy, mark = marks("_c10d_functional::all_reduce", result)
+    assert copy == ("TensorMove", 0, 1) and mark == (f"{COMMUNICATION}allReduce", 1, 1)
+    assert marks("_c10d_functional::all_gather_into_tensor", result) == [(f"{COMMUNICATION}allGather", 0, 1)]
+    assert marks("c10d::allreduce_", source) == [(f"{COMMUNICATION}allReduce", 0, 0)]

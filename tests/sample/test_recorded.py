@@ -53,7 +53,7 @@ FUSED: dict[Part, set[str]] = {
 }
 """The kernels of a part that is not written out; formats have none of their own."""
 ALONE = Place(Layout(), 0)
-ATTENTIONS = {"qwen3-moe": 3, "mixtral": 2, "unet": 14, "resnet": 0}
+ATTENTIONS = {"qwen3-moe": 3, "mixtral": 2, "unet": 14, "resnet": 0, "llama-grpo": 4 * 4, "qwen3-grpo": 4 * 4}
 NORM = ["Cast", "Pows", "ReduceMean", "Add", "Rsqrt", "Mul", "Cast", "Mul"]
 """The kernels of a norm of Llama, as a published table of an NPU has them."""
 
@@ -81,8 +81,12 @@ def test_every_choice_of_parts_is_there() -> None:
 @pytest.mark.parametrize("program", PARTS)
 def test_parts_are_written_out_or_fused(program: ProgramName) -> None:
     for written_out in dict.fromkeys([(), PARTS[program]]):
-        step = RecordedModel(record_of(program, written_out)).step()
+        record = record_of(program, written_out)
+        group = Place(Layout(tensor=record.tensor), 0).communicator("tensor")
+        step = RecordedModel(record).step(group=group)
         kernels = kernels_of([*step.forward(), *step.backward(), *step.optimizer(), *step.decode()])
+        if record.advantages is not None:
+            kernels += kernels_of([*step.part("prefill"), *step.part("score")])
         types = [kernel.type for kernel in kernels]
         parts = {*PARTS[program]} - {"formats"}
         assert {part for part in parts if FUSED[part] & {*types}} == parts - {*written_out}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..described import Natural, Positive
-from ..loops.recorded import RecordedServing, RecordedTraining
+from ..loops.recorded import RecordedTraining
 from ..models.recorded import Part
-from ..setup import Setup
+from ..setup import Recorded, Setup
 from .cause import Cause, change_code, change_shape, change_work, transformer
 
 _SWITCHES = {
@@ -78,7 +78,7 @@ class Unfused(CauseInLayers):
         return self.what in ("rms-norm", "swiglu", "rotary", "optimizer")
 
     def afflict(self, setup: Setup) -> Setup:
-        if isinstance(setup.training, RecordedTraining | RecordedServing):
+        if isinstance(setup.training, Recorded):
             return self._in_recorded(setup, setup.training)
         if self.what == "optimizer":
             if self.dose == 1:
@@ -88,7 +88,7 @@ class Unfused(CauseInLayers):
             raise ValueError(f"{self.what} can be written out in recorded programs only")
         return self.in_layers(setup, **{_SWITCHES[self.what]: False})
 
-    def _in_recorded(self, setup: Setup, work: RecordedTraining | RecordedServing) -> Setup:
+    def _in_recorded(self, setup: Setup, work: Recorded) -> Setup:
         part = _RECORDED.get(self.what)
         if part is None or self.dose != 1:
             raise ValueError("of a recorded program only whole parts that were recorded fused as well are written out")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..described import Factor, Natural
+from ..loops.recorded_reinforcement import RecordedReinforcement
 from ..loops.reinforcement import Reinforcement
 from ..setup import Setup
 from .cause import Cause, CauseOnRanks, change_work
@@ -38,7 +39,7 @@ class SlowReward(Cause):
     ns: Natural
 
     def afflict(self, setup: Setup) -> Setup:
-        if not isinstance(setup.training, Reinforcement):
+        if not isinstance(setup.training, Reinforcement | RecordedReinforcement):
             raise ValueError("only reinforcement learning has rewards")
         return change_work(setup, reward_ns=self.part(setup.training.reward_ns, self.ns))
 

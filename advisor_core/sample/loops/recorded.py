@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from ..described import FROM_FILES, Natural, Positive
 from ..kernels import Tensor
 from ..models.recorded import DecodingName, Part, RecordedModel, StepOfModel, TrainingName, record_of
-from ..program import AwaitCommunication, Backward, Communicate, Enter, Instruction, Item, Leave, NextBatch, Python
-from .buckets import Filling
-from .communicator import Communicator, Place
+from ..models.recorded_stages import Stage, stages_of
+from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch, Op, Python
+from .communicator import Place
+from .pipeline import Transfer, schedule
+from .recorded_gradients import Buckets, buckets_of
 from .steps import program_of_steps
 from .training import python
 
@@ -17,9 +19,12 @@ from .training import python
 @dataclass(frozen=True, slots=True)
 class RecordedTraining:
     """Training of a recorded program. ``written_out``: the parts of it that are no fused operators of torch_npu.
-    ``reads_loss``: the loss is read back in every step, with ``loss_log_ns`` of Python behind it.
+    ``micro_batches``: each of them is the batch that was recorded; their gradients are added up. ``reads_loss``: the
+    loss is read back in every step, with ``loss_log_ns`` of Python behind it. ``stage_layers``: layers of each stage of
+    a pipeline, empty for equally many.
 
-    Of several ranks each has the whole model. Gradients are reduced in buckets of ``bucket_bytes``, 0 for one by one:
+    Of several data-parallel ranks each has the whole model, or stage. The gradients of the last micro-batch are reduced
+    in buckets of ``bucket_bytes``, 0 for one by one:
     as they fill up if ``overlapped_buckets``, else after the backward pass. They lie in the buckets from the
     beginning (``gradient_as_bucket_view``); the size is the one that DistributedDataParallel has by itself, 25 MiB.
     """
@@ -32,6 +37,12 @@ class RecordedTraining:
     loss_log_ns: Natural = 120_000
     bucket_bytes: Natural = 25 * 2**20
     overlapped_buckets: bool = True
+    micro_batches: Positive = 1
+    stage_layers: tuple[int, ...] = ()
+
+    def stages(self, count: int) -> list[Stage]:
+        """The stages of a pipeline of so many. Raises :class:`ValueError` for a program that cannot be divided so."""
+        return stages_of(self.program, self.written_out, count, self.stage_layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,93 +58,127 @@ class RecordedServing:
     sample_ns: Natural = 60_000
 
 
-class RecordedLoop:
-    """Writes the program of the rank. ``loading_ns``: what the data loader needs for a batch, or the scheduler for a
-    step. Raises :class:`ValueError` for parts that the program does not have."""
+class RecordedServingLoop:
+    """Writes the program of the rank. ``loading_ns``: what the scheduler needs for a step. Raises :class:`ValueError`
+    for parts that the program does not have."""
 
-    def __init__(self, work: RecordedTraining | RecordedServing, place: Place, loading_ns: int) -> None:
+    def __init__(self, work: RecordedServing, loading_ns: int) -> None:
         self._work = work
-        self._gradients = place.gradients
         self._loading_ns = loading_ns
         self._model = RecordedModel(record_of(work.program, work.written_out))
 
     @property
     def resident_bytes(self) -> int:
-        """Memory held before the first step: weights, moments and buffers, or the cache."""
+        """Memory held before the first step: weights and the cache."""
         return sum(tensor.nbytes for tensor in self._model.kept)
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        work = self._work
-        if isinstance(work, RecordedServing):
-            serve = (python("serve.py(88): main"), python("transformers/generation/utils.py(2803): generate"))
-            return program_of_steps(serve, work.steps, lambda _: self._decode(work))
-        train = (python("train.py(231): <module>"), python("train.py(204): main"))
-        return program_of_steps(train, work.steps, lambda _: self._train(work))
+        frames = (python("serve.py(88): main"), python("transformers/generation/utils.py(2803): generate"))
+        return program_of_steps(frames, self._work.steps, lambda _: self._decode())
 
-    def _decode(self, serving: RecordedServing) -> list[Instruction]:
-        return [Python(self._loading_ns), *self._model.step().decode(), Python(serving.sample_ns)]
+    def _decode(self) -> list[Instruction]:
+        return [Python(self._loading_ns), *self._model.step().decode(), Python(self._work.sample_ns)]
 
-    def _train(self, training: RecordedTraining) -> list[Instruction]:
-        step = self._model.step()
+
+@dataclass(slots=True)
+class _MicroBatch:
+    """A micro-batch at one stage: what came in from the stage before, and its passes once they have begun."""
+
+    entered: Tensor | None = None
+    step: StepOfModel | None = None
+
+
+class RecordedLoop:
+    """Writes the program of a rank that trains a recorded program, or a stage of it. ``loading_ns``: what the data
+    loader needs for a batch. Raises :class:`ValueError` for parts or stages that the program does not have."""
+
+    def __init__(self, work: RecordedTraining, place: Place, loading_ns: int) -> None:
+        self._work = work
+        self._place = place
+        self._loading_ns = loading_ns
+        stages = place.layout.pipeline
+        record = record_of(work.program, work.written_out)
+        self._stage = work.stages(stages)[place.stage] if stages > 1 else Stage(record)
+        self._model = RecordedModel(self._stage.record)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory held before the first step: weights, moments and buffers."""
+        return sum(tensor.nbytes for tensor in self._model.kept)
+
+    def program(self) -> list[Instruction]:
+        """The instructions of all steps, with every tensor's last use known."""
+        frames = (python("train.py(231): <module>"), python("train.py(204): main"))
+        return program_of_steps(frames, self._work.steps, lambda _: self._step())
+
+    def _step(self) -> list[Instruction]:
+        work, count = self._work, self._work.micro_batches
+        batches = [_MicroBatch() for _ in range(count)]
+        buckets = buckets_of(self._place.gradients, work.bucket_bytes, overlapped=work.overlapped_buckets)
+        program: list[Instruction] = []
+        for part in schedule(self._place.stage, self._place.layout.pipeline, count):
+            if isinstance(part, Transfer):
+                program += self._transfer(part, batches)
+            elif part.backward:
+                program += self._backward(batches, part.micro, buckets if part.micro == count - 1 else None)
+            else:
+                program += self._forward(batches[part.micro], part.micro)
+        if buckets is not None:
+            program += buckets.behind()
+        first, last = batches[0].step, batches[-1].step
+        assert first is not None and last is not None
+        has_loss = self._stage.record.loss is not None
         return [
-            NextBatch(step.batch, self._loading_ns),
-            *step.forward(),
-            *self._backward(training, step),
-            *([Item(step.loss, training.loss_log_ns)] if training.reads_loss else []),
-            Enter(f"Optimizer.step#{step.optimizer_class}.step"),
-            python(f"torch/optim/{step.optimizer_class.lower()}.py(161): step"),
-            *step.optimizer(),
+            *program,
+            *([Item(last.loss, work.loss_log_ns)] if work.reads_loss and has_loss else []),
+            Enter(f"Optimizer.step#{first.optimizer_class}.step"),
+            python(f"torch/optim/{first.optimizer_class.lower()}.py(161): step"),
+            *first.optimizer(),
             Leave(),
             Leave(),
         ]
 
-    def _backward(self, training: RecordedTraining, step: StepOfModel) -> list[Instruction]:
-        """The backward pass, and the reduction of its gradients, all of them before the optimizer goes on."""
+    def _forward(self, batch: _MicroBatch, micro: int) -> list[Instruction]:
+        stage, given = self._stage, {}
+        if stage.entered is not None:
+            assert batch.entered is not None
+            given[stage.entered] = batch.entered
+        if stage.returned is not None:
+            given[stage.returned] = self._model.new(stage.returned)
+        step = batch.step = self._model.step(given, micro, self._place.communicator("tensor"))
+        loads = [NextBatch(step.batch, self._loading_ns)] if self._stage.record.batch is not None else []
+        return [*loads, *step.forward()]
+
+    def _backward(self, batches: list[_MicroBatch], micro: int, buckets: Buckets | None) -> list[Instruction]:
+        """The backward pass, whose gradients are added to those of the first micro-batch; that of the last one with
+        the reduction of them, as they are finished or behind it."""
         frame = python("torch/_tensor.py(492): backward")
-        if self._gradients is None:
-            return [frame, Backward(tuple(step.backward())), Leave()]
-        buckets = _Buckets(self._gradients, training.bucket_bytes)
-        nodes = step.backward(buckets.ready if training.overlapped_buckets else buckets.keep)
-        rest = buckets.close()
-        inside, behind = ((*nodes, *rest), ()) if training.overlapped_buckets else (nodes, rest)
-        waits = map(AwaitCommunication, buckets.reductions)
-        return [frame, Backward(tuple(inside)), Leave(), *behind, *waits]
+        batch, first = batches[micro], batches[0].step
+        assert batch.step is not None
+        into = first if micro else None
+        if buckets is None:
+            return [frame, Backward(tuple(batch.step.backward(into=into))), Leave()]
+        return [frame, buckets.backward(batch.step, into), Leave()]
 
-
-class _Buckets:
-    """Sees the gradients of one backward pass, and reduces them in buckets."""
-
-    def __init__(self, group: Communicator, nbytes: int) -> None:
-        self._group = group
-        self._filling = Filling[Tensor](nbytes)
-        self._full: list[tuple[Tensor, ...]] = []
-        self.reductions: list[Communicate] = []
-
-    def keep(self, gradient: Tensor) -> list[Instruction]:
-        """Take a gradient, to be reduced at the end."""
-        self._full += self._filling.add(gradient.dtype, gradient, gradient.nbytes)
-        return []
-
-    def ready(self, gradient: Tensor) -> list[Instruction]:
-        """Take a gradient; the reduction of its bucket if that is now full."""
-        self.keep(gradient)
-        return self._reduce()
-
-    def close(self) -> list[Instruction]:
-        """The reductions of what is left."""
-        self._full += self._filling.close()
-        return self._reduce()
-
-    def _reduce(self) -> list[Instruction]:
-        """One for each full bucket."""
-        full, self._full = self._full, []
-        new = [self._group.collective("allReduce", _joined(bucket)) for bucket in full]
-        self.reductions += new
-        return [*new]
-
-
-def _joined(gradients: tuple[Tensor, ...]) -> Tensor:
-    """The buffer that they lie in."""
-    dtype = gradients[0].dtype
-    return Tensor((sum(one.nbytes for one in gradients) // dtype.size,), dtype, persistent=True)
+    def _transfer(self, part: Transfer, batches: list[_MicroBatch]) -> list[Instruction]:
+        """Activations go to the next stage and their gradients come back from it."""
+        stage, onwards = self._stage, part.peer > 0
+        leaves, arrives = (stage.result, stage.returned) if onwards else (stage.handed_back, stage.entered)
+        sent = received = None
+        if part.sends is not None:
+            step = batches[part.sends].step
+            assert step is not None and leaves is not None
+            sent = step.tensor(leaves)
+        if part.receives is not None:
+            assert arrives is not None
+            batch = batches[part.receives]
+            if batch.step is None:
+                received = batch.entered = self._model.new(arrives)
+            else:
+                received = batch.step.tensor(arrives)
+        room = [] if received is None else [Op("aten::empty", (), None, allocates=(received,))]
+        group = self._place.communicator("pipeline")
+        assert group is not None
+        batched = self._place.layout.batched
+        return [*room, *group.transfer(group.member + part.peer, sent, received, batched=batched)]

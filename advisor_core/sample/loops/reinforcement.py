@@ -105,19 +105,19 @@ class ReinforcementLoop:
     def program(self) -> list[Instruction]:
         """The instructions of all iterations, with every tensor's last use known."""
         return program_of_steps(
-            [python("ray_trainer.py(1012): fit")], self._job.steps, lambda _: _marked("step", self._iteration())
+            [python("ray_trainer.py(1012): fit")], self._job.steps, lambda _: marked("step", self._iteration())
         )
 
     def _iteration(self) -> list[Instruction]:
         actor = self._actor.weights
         return [
-            *_marked("generate_sequences", self._generate()),
+            *marked("generate_sequences", self._generate()),
             *self._share_out(),
-            *_marked("compute_log_prob", self._log_probs(actor)),
-            *_marked("compute_ref_log_prob", self._log_probs(self._reference)),
-            *_marked("reward", self._reward()),
-            *_marked("adv", self._advantage()),
-            *_marked("update_actor", self._update()),
+            *marked("compute_log_prob", self._log_probs(actor)),
+            *marked("compute_ref_log_prob", self._log_probs(self._reference)),
+            *marked("reward", self._reward()),
+            *marked("adv", self._advantage()),
+            *marked("update_actor", self._update()),
         ]
 
     def _generate(self) -> list[Instruction]:
@@ -203,5 +203,6 @@ class ReinforcementLoop:
         return [python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
 
 
-def _marked(message: str, phase: list[Instruction]) -> list[Instruction]:
+def marked(message: str, phase: list[Instruction]) -> list[Instruction]:
+    """A phase within a range that has its name."""
     return [OpenMark(message), *phase, CloseMark()]

@@ -210,12 +210,18 @@ class FrameworkThread:
             yield from self._call(_DRIVER[call], start)
 
     def _node(self, node: Node) -> Process:
+        (first, *_) = node.ops
         self._chain.at += self._vary(5_000)
         self._begin(f"autograd::engine::evaluate_function: {node.name}")
         self._chain.at += self._vary(3_500)
-        self._begin(node.name, inputs=node.ops[0].inputs[:1], sequence=node.sequence)
-        for op in node.ops:
-            yield from self._operator(op)
+        self._begin(node.name, inputs=first.inputs[:1], sequence=node.sequence)
+        for one in node.calls:
+            if isinstance(one, Op):
+                yield from self._operator(one)
+            elif isinstance(one, Communicate):
+                yield from self._communicate(one)
+            else:
+                yield from self._await_communication(one)
         self._end()
         self._chain.at += self._vary(2_500)
         self._end()

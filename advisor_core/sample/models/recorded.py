@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
-from ..kernels import DType, Kernel, Tensor
-from ..program import Instruction, Item, Launch, Node, Op
+from ..kernels import DType, Kernel, Tensor, vector
+from ..loops.communicator import Communicator
+from ..program import AwaitCommunication, Call, Collective, Communicate, Instruction, Item, Launch, Node, Op
 from .recorded_kernels import kernel_of
 
-TrainingName = Literal["gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit", "resnet", "unet", "dit"]
+TrainingName = Literal[
+    "gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit", "resnet", "unet", "dit", "llama-tp2", "qwen3-tp2"
+]
 DecodingName = Literal["llama-decode", "qwen3-decode"]
-ProgramName = TrainingName | DecodingName
+ReinforcementName = Literal["llama-grpo", "qwen3-grpo"]
+ProgramName = TrainingName | DecodingName | ReinforcementName
 Part = Literal[
     "norm",
     "rotary",
@@ -41,6 +46,8 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
         "gpt2": (),
         "llama": ("norm", "rotary", "swiglu"),
         "qwen3": ("norm", "rotary", "swiglu"),
+        "llama-tp2": ("norm", "rotary", "swiglu"),
+        "qwen3-tp2": ("norm", "rotary", "swiglu"),
         "qwen3-moe": ("norm", "experts"),
         "mixtral": ("rotary", "experts"),
         "vit": ("attention", "optimizer"),
@@ -49,6 +56,8 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
         "dit": ("attention", "optimizer"),
         "llama-decode": ("norm", "cache", "sampling"),
         "qwen3-decode": ("norm", "rotary", "cache"),
+        "llama-grpo": ("norm", "cache"),
+        "qwen3-grpo": ("norm", "cache"),
     }
 )
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
@@ -58,6 +67,19 @@ Ready = Callable[[Tensor], Iterable[Instruction]]
 
 READ: Final = "ReadBack"
 """The mark of a record where the host waits for the device and reads a number: no kernel."""
+
+COMMUNICATION: Final = "Communication:"
+"""The beginning of a mark of a record where tensors go between tensor-parallel ranks; behind it stands which
+collective it is. No kernel of the program."""
+
+ACCUMULATE: Final = "torch::autograd::AccumulateGrad"
+"""The node that keeps the gradient of a weight, or adds it to what it has kept."""
+
+NO_SEQUENCE: Final = 2**63
+"""Numbers of autograd from here on are none: those of nodes that belong to no operator."""
+
+NOTHING: Final[Mapping[int, Tensor]] = MappingProxyType({})
+_ADDS: Final = "aclnnInplaceAdd"
 
 ND: Final = "FORMAT_ND"
 """The format of tensors of which the record names none."""
@@ -75,10 +97,14 @@ _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 """The operators that others call for a part of their work, by the function of CANN."""
 
 
+_COLLECTIVES: dict[str, Collective] = {kind: kind for kind in get_args(Collective)}
+
+
 class Operator(NamedTuple):
     """An operator call: ``number`` is its place in the record; ``phase`` is forward, backward, optimizer or decode;
     ``node`` and ``sequence`` are those of autograd; ``tasks`` its kernels as they are recorded: type, function of CANN,
-    tensors read and written, depth of a product or of attention. A task without a function is `READ`."""
+    tensors read and written, depth of a product or of attention. A task without a function is `READ` or
+    `COMMUNICATION`."""
 
     number: int
     name: str
@@ -91,7 +117,8 @@ class Operator(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Record:
     """``tensors``: memory, shape, type and format of each. ``kept``: the memory of weights and moments, which is there
-    before the step; in training, ``optimizer`` is its class, ``batch`` and ``loss`` the memory of what the data loader
+    before the step; ``tensor``: of how many tensor-parallel ranks it is that of the first. In training,
+    ``optimizer`` is its class, ``batch`` and ``loss`` the memory of what the data loader
     gives and of the result; ``gradients`` the memory of gradients of weights, by the number of the operator that
     finishes them."""
 
@@ -102,6 +129,14 @@ class Record:
     loss: int | None
     operators: tuple[Operator, ...]
     gradients: Mapping[int, tuple[int, ...]]
+    tensor: int = 1
+    advantages: int | None = None
+
+    @property
+    def sequences(self) -> int:
+        """How many numbers of autograd a step takes."""
+        numbers = [one.sequence for one in self.operators if 0 <= one.sequence < NO_SEQUENCE]
+        return max(numbers) - min(numbers) + 1 if numbers else 0
 
 
 def record_file(program: ProgramName, fused: Iterable[Part]) -> Path:
@@ -135,6 +170,8 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
         data["loss"],
         operators,
         _gradients(operators, memory, frozenset(data["kept"])),
+        data.get("tensor", 1),
+        data.get("advantages"),
     )
 
 
@@ -168,25 +205,50 @@ class RecordedModel:
         self._owners = owners
         self.kept = [owners[storage] for storage in record.kept]
 
-    def step(self) -> StepOfModel:
-        """One step, whose other tensors are new."""
-        fresh = {storage: owner if owner.persistent else owner.like() for storage, owner in self._owners.items()}
-        return StepOfModel(self._record, fresh)
+    def step(
+        self, given: Mapping[int, Tensor] = NOTHING, number: int = 0, group: Communicator | None = None
+    ) -> StepOfModel:
+        """One step, or micro-batch of a step with this number, whose other tensors are new. ``given``: those that come
+        from elsewhere, by their memory, each one that is new (`new`); ``group``: the end of the rank of its
+        tensor-parallel group."""
+        return StepOfModel(self._record, self._owners, given, number, group)
+
+    def new(self, storage: int) -> Tensor:
+        """A tensor for this memory."""
+        return self._owners[storage].like()
 
 
 class StepOfModel:
-    """The instructions of a recorded step. ``memory``: the tensor that owns each memory."""
+    """The instructions of a recorded step. ``owners``: a tensor for each memory, which is the one that owns it if it
+    stays, and else one like it; ``given``: those that are there before; ``number``: of the micro-batch, each of which
+    has numbers of autograd of its own. ``group``: the end of the rank of its tensor-parallel group; there is one where
+    the record is that of a rank of one."""
 
-    def __init__(self, record: Record, memory: dict[int, Tensor]) -> None:
-        self._record, self._memory = record, memory
-        self._tensors = [self._view(*tensor) for tensor in record.tensors]
-        self._taken = {id(owner) for owner in memory.values() if owner.persistent}
+    def __init__(
+        self,
+        record: Record,
+        owners: Mapping[int, Tensor],
+        given: Mapping[int, Tensor] = NOTHING,
+        number: int = 0,
+        group: Communicator | None = None,
+    ) -> None:
+        self._record, self._owners = record, owners
+        self._memory = dict(given)
+        self._views: dict[int, Tensor] = {}
+        self._taken = {id(owner) for owner in given.values()}
+        self._later = number * record.sequences
+        self._group = group
+        self._travelling: dict[int, Communicate] = {}
 
-    def _view(self, storage: int, shape: tuple[int, ...], dtype: DType, form: str) -> Tensor:
-        owner = self._memory[storage]
-        if (shape, dtype, form) == (owner.shape, owner.dtype, owner.fmt):
-            return owner
-        return Tensor(shape, dtype, form, persistent=owner.persistent, base=owner)
+    def _view(self, number: int) -> Tensor:
+        """A tensor of the record."""
+        if number not in self._views:
+            storage, shape, dtype, form = self._record.tensors[number]
+            owner = self.tensor(storage)
+            whole = (shape, dtype, form) == (owner.shape, owner.dtype, owner.fmt)
+            view = owner if whole else Tensor(shape, dtype, form, persistent=owner.persistent, base=owner)
+            self._views[number] = view
+        return self._views[number]
 
     @property
     def optimizer_class(self) -> str:
@@ -197,13 +259,26 @@ class StepOfModel:
     def batch(self) -> Tensor:
         """The batch of the data loader. Only in training."""
         assert self._record.batch is not None
-        return self._memory[self._record.batch]
+        return self.tensor(self._record.batch)
+
+    @property
+    def advantages(self) -> Tensor:
+        """What the host works out of the rewards. Only in reinforcement learning."""
+        assert self._record.advantages is not None
+        return self.tensor(self._record.advantages)
 
     @property
     def loss(self) -> Tensor:
         """The result of the forward pass. Only in training."""
         assert self._record.loss is not None
-        return self._memory[self._record.loss]
+        return self.tensor(self._record.loss)
+
+    def tensor(self, storage: int) -> Tensor:
+        """The tensor that owns this memory."""
+        if storage not in self._memory:
+            owner = self._owners[storage]
+            self._memory[storage] = owner if owner.persistent else owner.like()
+        return self._memory[storage]
 
     def forward(self) -> list[Instruction]:
         """The operators of the forward pass."""
@@ -213,18 +288,51 @@ class StepOfModel:
         """The operators of a step of decoding."""
         return list(self._instructions(self._of("decode")))
 
-    def backward(self, ready: Ready | None = None) -> list[Instruction]:
+    def backward(self, ready: Ready | None = None, into: StepOfModel | None = None) -> list[Instruction]:
         """The nodes of the backward pass; behind one that finishes gradients of weights, what ``ready`` says for each
-        of them."""
+        of them. ``into``: the micro-batch to whose gradients they are added, in the nodes that keep them otherwise."""
         finished = self._record.gradients
         program: list[Instruction] = []
+        waiting: deque[int] = deque()
         for (name, sequence), operators in groupby(self._of("backward"), key=lambda one: (one.node, one.sequence)):
             done = list(operators)
-            program.append(Node(name, sequence, tuple(one for one in self._instructions(done) if isinstance(one, Op))))
-            if ready is not None:
-                for storage in (storage for one in done for storage in finished.get(one.number, ())):
-                    program += ready(self._memory[storage])
+            if into is not None and name == ACCUMULATE:
+                here = [storage for one in done for storage in finished.get(one.number, ())]
+                if here or waiting:
+                    (storage,) = here or [waiting.popleft()]
+                    program += self._added(into, storage, ready, done)
+                continue
+            ops = tuple(one for one in self._instructions(done) if not isinstance(one, Item))
+            program.append(Node(name, self._number(sequence), ops))
+            for storage in (storage for one in done for storage in finished.get(one.number, ())):
+                if into is not None:
+                    waiting.append(storage)
+                elif ready is not None:
+                    program += ready(self.tensor(storage))
+        for storage in waiting:
+            program += self._added(into or self, storage, ready, ())
         return program
+
+    def _added(
+        self, into: StepOfModel, storage: int, ready: Ready | None, done: Iterable[Operator]
+    ) -> list[Instruction]:
+        """The gradient of a weight is added to that of micro-batches before, in place, as ``AccumulateGrad`` does.
+        ``done``: what the node did of its own, of which the transfers are then those of the sum."""
+        total, gradient = into.tensor(storage), self.tensor(storage)
+        kernel = vector(_ADDS, "Add", (total, gradient), (total.view(*total.shape),))
+        add = Op("aten::add_", (total, gradient), Launch(_ADDS, (kernel,)), scalars=1)
+        transfers = chain.from_iterable(
+            self._transfer(one, task[0], total, total)
+            for one in done
+            for task in one.tasks
+            if task[0].startswith(COMMUNICATION)
+        )
+        return [Node(ACCUMULATE, -1, (add, *transfers)), *(ready(total) if ready is not None else ())]
+
+    def part(self, phase: Literal["prefill", "score"]) -> list[Instruction]:
+        """The operators of a part of an iteration of reinforcement learning: the first pass over the prompts, or the
+        log-probabilities under the reference model."""
+        return list(self._instructions(self._of(phase)))
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
@@ -233,35 +341,66 @@ class StepOfModel:
     def _of(self, phase: str) -> Iterator[Operator]:
         return (operator for operator in self._record.operators if operator.phase == phase)
 
-    def _instructions(self, operators: Iterable[Operator]) -> Iterator[Op | Item]:
+    def _instructions(self, operators: Iterable[Operator]) -> Iterator[Call | Item]:
         return chain.from_iterable(map(self._calls, operators))
 
-    def _calls(self, operator: Operator) -> Iterator[Op | Item]:
+    def _calls(self, operator: Operator) -> Iterator[Call | Item]:
         """The operator, or those that it calls for the parts of its work."""
         if not operator.tasks:
             yield Op(operator.name, (), None)
             return
         calls = [(function, list(tasks)) for function, tasks in groupby(operator.tasks, key=lambda task: task[1])]
-        functions = [function for function, _ in calls if function]
         for function, tasks in calls:
             if not function:
-                yield from (Item(self._tensors[read[0]]) for _, _, read, _, _ in tasks)
+                for type_, _, (read, *_), written, _ in tasks:
+                    if type_ == READ:
+                        yield from self._awaited(self._view(read))
+                        yield Item(self._view(read))
+                    else:
+                        yield from self._transfer(operator, type_, self._view(read), self._view(written[0]))
                 continue
             kernels = tuple(self._kernel(*task) for task in tasks)
-            name = operator.name if len(functions) == 1 else _CALLED.get(function, operator.name)
-            forward = operator.sequence if operator.phase == "forward" else -1
-            written = {id(one): one for kernel in kernels for one in kernel.outputs}
-            reads = {id(one): one for kernel in kernels for one in kernel.inputs if id(one) not in written}
-            yield Op(name, tuple(reads.values()), Launch(function, kernels), tuple(self._taking(written)), forward)
+            name = operator.name if len(calls) == 1 else _CALLED.get(function, operator.name)
+            forward = self._number(operator.sequence) if operator.phase == "forward" else -1
+            new = {id(one): one for kernel in kernels for one in kernel.outputs}
+            reads = {id(one): one for kernel in kernels for one in kernel.inputs if id(one) not in new}
+            for one in (*reads.values(), *new.values()):
+                yield from self._awaited(one)
+            yield Op(name, tuple(reads.values()), Launch(function, kernels), tuple(self._taking(new)), forward)
+
+    def _number(self, sequence: int) -> int:
+        """A number of autograd, in this micro-batch."""
+        return sequence + self._later if 0 <= sequence < NO_SEQUENCE else sequence
+
+    def _transfer(
+        self, operator: Operator, mark: str, source: Tensor, result: Tensor
+    ) -> Iterator[Op | Communicate | AwaitCommunication]:
+        """A collective of the tensor-parallel group. What functional collectives give is waited for by what reads it
+        first; those of ``c10d`` that are not asked to be asynchronous are waited for at once."""
+        assert self._group is not None
+        yield from self._awaited(source)
+        if room := tuple(self._taking({id(result): result})):
+            yield Op("aten::empty", (), None, allocates=room)
+        operation = _COLLECTIVES[mark.removeprefix(COMMUNICATION)]
+        request = self._group.collective(operation, source if operation == "allGather" else result)
+        yield request
+        self._travelling[id(result.storage)] = request
+        if operator.name.startswith("c10d::"):
+            yield from self._awaited(result)
+
+    def _awaited(self, tensor: Tensor) -> Iterator[AwaitCommunication]:
+        """The compute stream waits for what has not arrived."""
+        if (request := self._travelling.pop(id(tensor.storage), None)) is not None:
+            yield AwaitCommunication(request)
 
     def _taking(self, written: dict[int, Tensor]) -> Iterator[Tensor]:
         """The memory that is written for the first time."""
         for tensor in written.values():
             owner = tensor.storage
-            if id(owner) not in self._taken:
+            if not owner.persistent and id(owner) not in self._taken:
                 self._taken.add(id(owner))
                 yield owner
 
     def _kernel(self, type_: str, function: str, read: list[int], written: list[int], depth: int) -> Kernel:
-        inputs, outputs = (tuple(self._tensors[number] for number in numbers) for numbers in (read, written))
+        inputs, outputs = (tuple(self._view(number) for number in numbers) for numbers in (read, written))
         return kernel_of(type_, function, inputs, outputs, depth)

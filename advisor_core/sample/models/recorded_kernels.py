@@ -28,7 +28,10 @@ _WRITING = frozenset({"Fill", "OnesLike", "ZerosLike"})
 _PUTTING = frozenset({"IndexPutV2", "InplaceIndexAdd", "ScatterNdUpdate"})
 """Kernels that put rows into a tensor that is there already: they read those rows and touch as many of it."""
 
-_ADDING = frozenset({"IndexPutV2", "InplaceIndexAdd"})
+_PUTTING_IN_PLACE = frozenset({"ScatterElementsV2"})
+"""Kernels that do the same where their result is the first tensor that they read."""
+
+_ADDING = frozenset({"IndexPutV2", "InplaceIndexAdd", "ScatterElementsV2"})
 """Those of them that add the rows to what is there."""
 
 
@@ -55,7 +58,7 @@ def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tu
         bytes_read = min(bytes_read, bytes_written)
     elif type_ == "ViewCopy":
         bytes_written = bytes_read
-    elif type_ in _PUTTING:
+    elif type_ in _PUTTING or (type_ in _PUTTING_IN_PLACE and inputs[0].storage is outputs[0].storage):
         changed = {id(one.storage) for one in outputs}
         bytes_read = bytes_written = sum(one.nbytes for one in inputs if id(one.storage) not in changed)
         bytes_read *= 2 if type_ in _ADDING else 1

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from advisor_core.sample.causes import Cause
-from advisor_core.sample.loops.recorded import RecordedServing, RecordedTraining
 from advisor_core.sample.machine.physics import Physics
 from advisor_core.sample.scenarios import Scenario, jobs_from
+from advisor_core.sample.setup import Recorded
 
 PARTS: Final = {"seen": "jobs.yaml", "held out": "held_out.yaml"}
 DOSES: Final = (0.25, 0.5, 0.75)
@@ -60,7 +60,7 @@ def cases(only: Sequence[str] = ()) -> list[Case]:
             continue
         other = replace(job, job=replace(job.job, physics=physics_of(job.ranks)))
         found += [Case(job, part), Case(other, part, unshared=True)]
-        if not isinstance(job.job.training, RecordedTraining | RecordedServing):  # there each cause is there or not
+        if not isinstance(job.job.training, Recorded):  # there each cause is there or not
             found += [Case(_dosed(job, dose), part, dose) for dose in DOSES if any(c.divisible for c in job.causes)]
     return found
 

@@ -15,6 +15,7 @@ from tests.programs.recording.formats import FORMAT_FREE, Formats
 from tests.programs.recording.kernel_types import ARITHMETIC, BROADCASTING, NO_KERNEL, PRODUCTS, TYPES, WITH_PLACES
 from tests.programs.recording.pictures import PICTURES, Pictures
 from tests.programs.recording.tasks import Operand, Task, UnknownOperatorError
+from tests.programs.recording.transfers import communication
 from tests.programs.recording.views import contiguous, copy_of, expanded, narrow, operand_of, plain, read_by, turned
 
 
@@ -37,6 +38,8 @@ class Kernels:
         """The kernels of a call, in order. Raises `UnknownOperatorError`."""
         if call.name == READ_BACK:
             return [Task(READ, "", tuple(map(operand_of, call.reads)), ())]
+        if (transfer := communication(call)) is not None:
+            return transfer
         name = call.name.partition("::")[2]
         in_place = name.endswith("_") and not name.startswith("__")
         base = name.rstrip("_") if in_place else name

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._guards import detect_fake_mode
+from torch.distributed import _functional_collectives  # noqa: F401  (registers the operators of transfers)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tests.programs.recording.calls import READ_BACK, Call, Seen
+
+_WRAPPED = torch.ops._c10d_functional._wrap_tensor_autograd.default
 
 
 class Recorder(TorchDispatchMode):
@@ -41,8 +45,19 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Run an operator and keep it."""
         kwargs = dict(kwargs or {})
+        names = {kind.__name__ for kind in types}
+        if "DTensor" in names:  # it calls operators on the share of the rank
+            return NotImplemented
+        if "FakeTensor" in names or detect_fake_mode() is not None:  # no work: it asks for the shape of a result
+            return func(*args, **kwargs)
+        if func is _WRAPPED:  # the result of a transfer, which is waited for where it is first read
+            return args[0].detach()
         if _on_host((args, kwargs)):  # the number of the step, which optimizers keep there
             return func(*args, **kwargs)
+        node = torch._C._current_autograd_node()
+        if func is torch.ops.aten.scatter_add.default and node is not None:
+            # Autograd adds to zeros of its own, in place unless a dispatch mode looks on.
+            func = torch.ops.aten.scatter_add_.default
         schema = func._schema
         reads = tuple(map(self.seen, _tensors((args, kwargs))))
         if func is torch.ops.aten._local_scalar_dense.default:
@@ -64,7 +79,6 @@ class Recorder(TorchDispatchMode):
         if changed and not written:
             given = {argument.name: value for argument, value in zip(schema.arguments, args, strict=False)} | kwargs
             written = _tensors([given.get(name) for name in changed])
-        node = torch._C._current_autograd_node()
         phase = "backward" if node is not None and self.phase == "forward" else self.phase
         sequence = -1
         if node is not None:

@@ -73,10 +73,11 @@ class Program:
 @dataclass(frozen=True)
 class Training(Program):
     """A training step. ``optimizer``: what it is without a fused one, which goes through the weights one by one unless
-    ``foreach`` is true."""
+    ``foreach`` is true. ``tensor``: of how many tensor-parallel ranks it is the first."""
 
     name: TrainingName
     pictures: bool = False
+    tensor: int = 1
     optimizer: Literal["AdamW", "SGD"] = "AdamW"
     foreach: bool = False
 
@@ -102,7 +103,8 @@ class Training(Program):
     def work(self) -> str:
         """What a step does, in words."""
         batch, size = self.inputs
-        return f"{batch} x {f'{size} x {size} pixels' if self.pictures else f'{size} tokens'}, a training step"
+        share = f", one of {self.tensor} tensor-parallel ranks" if self.tensor > 1 else ""
+        return f"{batch} x {f'{size} x {size} pixels' if self.pictures else f'{size} tokens'}, a training step{share}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def dealt(rows: int, shares: Sequence[float]) -> list[int]:
     return counts
 
 
-_LLAMA = {
+LLAMA = {
     "hidden_size": 2048,
     "intermediate_size": 8192,
     "num_attention_heads": 32,
@@ -134,7 +136,7 @@ _LLAMA = {
     "vocab_size": 128_256,
     "tie_word_embeddings": False,
 }
-_QWEN3 = {
+QWEN3 = {
     "hidden_size": 2048,
     "intermediate_size": 6144,
     "num_attention_heads": 16,
@@ -151,7 +153,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "LlamaForCausalLM as large as Llama 3.2 1B",
         modeling_llama,
         "Llama",
-        transformers.LlamaConfig(**_LLAMA, use_cache=False),
+        transformers.LlamaConfig(**LLAMA, use_cache=False),
         transformers.LlamaForCausalLM,
         (2, 2048),
     ),
@@ -160,9 +162,29 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "Qwen3ForCausalLM as large as Qwen3 1.7B",
         modeling_qwen3,
         "Qwen3",
-        transformers.Qwen3Config(**_QWEN3, use_cache=False),
+        transformers.Qwen3Config(**QWEN3, use_cache=False),
         transformers.Qwen3ForCausalLM,
         (2, 2048),
+    ),
+    Training(
+        "llama-tp2",
+        "LlamaForCausalLM as large as Llama 3.2 1B",
+        modeling_llama,
+        "Llama",
+        transformers.LlamaConfig(**LLAMA, use_cache=False),
+        transformers.LlamaForCausalLM,
+        (2, 2048),
+        tensor=2,
+    ),
+    Training(
+        "qwen3-tp2",
+        "Qwen3ForCausalLM as large as Qwen3 1.7B",
+        modeling_qwen3,
+        "Qwen3",
+        transformers.Qwen3Config(**QWEN3, use_cache=False),
+        transformers.Qwen3ForCausalLM,
+        (2, 2048),
+        tensor=2,
     ),
     Training(
         "gpt2",
@@ -240,7 +262,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "LlamaForCausalLM as large as Llama 3.2 1B",
         modeling_llama,
         "Llama",
-        transformers.LlamaConfig(**_LLAMA),
+        transformers.LlamaConfig(**LLAMA),
         transformers.LlamaForCausalLM,
         (64, 4096),
         drawn={"do_sample": True, "top_k": 0, "top_p": 0.9},
@@ -250,7 +272,7 @@ PROGRAMS: tuple[Training | Decoding, ...] = (
         "Qwen3ForCausalLM as large as Qwen3 1.7B",
         modeling_qwen3,
         "Qwen3",
-        transformers.Qwen3Config(**_QWEN3),
+        transformers.Qwen3Config(**QWEN3),
         transformers.Qwen3ForCausalLM,
         (32, 4096),
         drawn={"do_sample": False},
