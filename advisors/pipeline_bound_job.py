@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.advisors import Column, KernelsTake, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.advisors import Column, HigherClock, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import FREQUENCY, Facts, JobFacts, NotApplicable, Unavailable, fact
 from advisors.columns import RANK
 from advisors.messages import message
@@ -73,8 +73,8 @@ def clock(facts: JobFacts, params: Params) -> Observations:
         slow = int(table["slow"].iloc[row])
         return [slow, *(int(rank) for rank in table["slow"] if rank != slow)]
 
-    def cure(row: int) -> KernelsTake:
-        return KernelsTake({int(table["slow"].iloc[row]): float(1 - table["behind"].iloc[row])})
+    def cure(row: int) -> HigherClock:
+        return HigherClock({int(table["slow"].iloc[row]): float(1 - table["behind"].iloc[row])})
 
     return Observations(table, evidence, losers, cure)
 

@@ -17,7 +17,7 @@ from advisor_core.contracts.advisor import (
     job_advisor,
 )
 from advisor_core.contracts.columns import Column
-from advisor_core.contracts.cure import AsPeers, Cure, EvenWork, KernelsTake, MoreMicroBatches
+from advisor_core.contracts.cure import AsPeers, Cure, EvenWork, HigherClock, KernelsTake, MoreMicroBatches
 from advisor_core.contracts.drawing import Drawing, drawing
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Cure",
     "Drawing",
     "EvenWork",
+    "HigherClock",
     "Interval",
     "KernelsTake",
     "Metric",

@@ -81,6 +81,14 @@ class MoreMicroBatches(_Compared):
 
 
 @dataclass(frozen=True)
+class HigherClock(_Compared):
+    """Rank to the share of their time that its kernels of the matrix unit take at a higher clock of the cores. The
+    others mostly wait for memory, which has a clock of its own; at most they gain as much."""
+
+    share: Mapping[int, float]
+
+
+@dataclass(frozen=True)
 class KernelsTake(Cure):
     """Rank to the share of their time that its kernels then take."""
 

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, MoreMicroBatches, OperatorsTake
+from advisor_core.contracts.cure import AsPeers, EvenWork, HigherClock, KernelsTake, MoreMicroBatches, OperatorsTake
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.contention import Floats
@@ -23,7 +23,7 @@ from advisor_core.job.rank_model import RankModel
 from advisor_core.job.same_work import scaled
 from advisor_core.replay.graph import Graph
 
-JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake | MoreMicroBatches
+JobCure = AsPeers | EvenWork | HigherClock | KernelsTake | OperatorsTake | MoreMicroBatches
 """Cures of the whole job."""
 
 
@@ -60,6 +60,9 @@ class OwnTime:
         model = self.job.models[number]
         if isinstance(cure, KernelsTake):
             return scaled(graph, np.where(model.kernels, cure.share.get(model.rank, 1.0), 1.0))
+        if isinstance(cure, HigherClock):
+            quicker = model.kernels if cure.at == "most" else model.kernels & _of_matrix(model)
+            return scaled(graph, np.where(quicker, cure.share.get(model.rank, 1.0), 1.0))
         if isinstance(cure, OperatorsTake):
             return scaled(graph, _of_operators(model, cure))
         if isinstance(cure, MoreMicroBatches):

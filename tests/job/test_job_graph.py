@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
+from advisor_core.contracts.cure import AsPeers, EvenWork, HigherClock, KernelsTake
 from advisor_core.facts.replay.changes import Merging, Shortening
 from advisor_core.facts.replay.nodes import FEED, TASK
 from advisor_core.job.job_graph import JobGraph
@@ -111,6 +111,26 @@ def test_kernels_that_take_a_share_of_their_time() -> None:
     job = meeting([100, 100], [180, 100])
     replayed = JobReplay(job, {"clock": Cures(of_job=(KernelsTake({1: 0.5}),))})
     assert replayed.step_ns() - replayed.step_ns(["clock"]) == 80_000
+
+
+def test_a_higher_clock_makes_the_matrix_unit_quicker_and_at_most_all_kernels() -> None:
+    scenes = [Scene(rank=rank) for rank in (0, 1)]
+    for scene, product in zip(scenes, (100, 180), strict=True):
+        scene.kernel(0, product, "MatMulV3", launched=-200, op="aten::mm")
+        scene.kernel(product, 60, "Add", launched=-190, op="aten::add", core="AI_VECTOR_CORE")
+        scene.collective(product + 60, 260 - product, None, launched=-180).step(1, -210, 540)
+    cures = {at: Cures(of_job=(HigherClock({1: 0.5}, at=at),)) for at in ("least", "usual", "most")}
+    replayed = JobReplay(modelled(scenes), cures)
+    saved = {at: replayed.step_ns() - replayed.step_ns([at]) for at in cures}
+    # Rank 0 needs 160 us, rank 1 240: 90 of its 180 us of products are gone, and 30 of the addition.
+    assert saved == {"least": 80_000, "usual": 80_000, "most": 80_000}
+    work = {at: replayed.whole([at])[0].duration[replayed.job.numbers[1]] for at in cures}
+    kernels = np.flatnonzero(replayed.job.models[1].kernels)
+    assert {at: took[kernels].tolist() for at, took in work.items()} == {
+        "least": [90_000, 60_000],
+        "usual": [90_000, 60_000],
+        "most": [90_000, 30_000],
+    }
 
 
 def test_a_collective_that_takes_less_is_done_sooner_on_all_ranks() -> None:
