@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisor_core.contracts.cure import AsPeers, EvenWork, HigherClock, KernelsTake
+from advisor_core.contracts.cure import AsPeers, Bound, EvenWork, HigherClock, KernelsTake
 from advisor_core.facts.replay.changes import Merging, Shortening
 from advisor_core.facts.replay.nodes import FEED, TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.job.own_time import OwnTime
 from advisor_core.replay.sweep import ends
 from tests.job.jobs import TRANSFER_US, meeting, modelled
 
@@ -119,14 +122,13 @@ def test_a_higher_clock_makes_the_matrix_unit_quicker_and_at_most_all_kernels() 
         scene.kernel(0, product, "MatMulV3", launched=-200, op="aten::mm")
         scene.kernel(product, 60, "Add", launched=-190, op="aten::add", core="AI_VECTOR_CORE")
         scene.collective(product + 60, 260 - product, None, launched=-180).step(1, -210, 540)
-    cures = {at: Cures(of_job=(HigherClock({1: 0.5}, at=at),)) for at in ("least", "usual", "most")}
-    replayed = JobReplay(modelled(scenes), cures)
-    saved = {at: replayed.step_ns() - replayed.step_ns([at]) for at in cures}
-    # Rank 0 needs 160 us, rank 1 240: 90 of its 180 us of products are gone, and 30 of the addition.
-    assert saved == {"least": 80_000, "usual": 80_000, "most": 80_000}
-    work = {at: replayed.whole([at])[0].duration[replayed.job.numbers[1]] for at in cures}
-    kernels = np.flatnonzero(replayed.job.models[1].kernels)
-    assert {at: took[kernels].tolist() for at, took in work.items()} == {
+    job, cure = modelled(scenes), HigherClock({1: 0.5})
+    replayed = JobReplay(job, {"clock": Cures(of_job=(cure,))})
+    # Rank 0 needs 160 us, rank 1 240: 90 of its 180 us of products are gone, and at most 30 of the addition.
+    assert replayed.step_ns() - replayed.step_ns(["clock"]) == 80_000
+    kernels, recorded = np.flatnonzero(job.models[1].kernels), job.models[1].replay.recorded.graph
+    took = {at: OwnTime(job).with_cure(1, recorded, cure.bound(at)).duration[kernels] for at in get_args(Bound)}
+    assert {at: durations.tolist() for at, durations in took.items()} == {
         "least": [90_000, 60_000],
         "usual": [90_000, 60_000],
         "most": [90_000, 30_000],
