@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -89,11 +90,10 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
             references.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
     exported = facts.get(COLLECTIVES)
     if exported is not None and len(exported) and len(chosen):
-        names = operation_names(exported["name"])
-        place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
-        rows = place.dropna().sort_values(kind="stable").index.to_numpy()
-        told = exported.iloc[rows][["transit_ns", "wait_ns", "idle_ns"]]
-        if len(rows) and not told.isna().to_numpy().all():
+        asked = {name: number for number, name in enumerate(dict.fromkeys(chosen["name"].tolist()))}
+        place = np.array([asked.get(name, len(asked)) for name in operation_names(exported["name"]).tolist()])
+        rows = np.argsort(place, kind="stable")[: np.count_nonzero(place < len(asked))]
+        if any(exported[name].take(rows).notna().any() for name in ("transit_ns", "wait_ns", "idle_ns")):
             shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
             references.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
     return references
@@ -124,13 +124,8 @@ LEAVES = (LEAF, TIME, SHARE_OF_STEP)
 
 def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
     """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
-    calls = calls.head(limit)
-    named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
-    told = calls["source"] != ""
-    for name in ("transmit_ns", "wait_ns", "launch_gap_ns"):
-        named[name] = calls[name].where(told).astype("Int64").astype(object)
     rows = records(
-        named,
+        calls,
         limit,
         operation="name",
         elapse="elapse_ns",
@@ -138,10 +133,17 @@ def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
         transmit="transmit_ns",
         wait="wait_ns",
         launch_gaps="launch_gap_ns",
-        waits_for_rank="peer",
+        waits_for_rank="waits_for",
         source="source",
     )
-    return Metric(message("communication.per_call"), rows)
+    return Metric(message("communication.per_call"), [row | _untold(row) for row in rows])
+
+
+def _untold(call: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """What is not known of a call that `call_metric` shows."""
+    nobody = ("waits_for_rank",) if call["waits_for_rank"] == -1 else ()
+    times = () if call["source"] else ("transmit", "wait", "launch_gaps")
+    return dict.fromkeys((*nobody, *times))
 
 
 def leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:

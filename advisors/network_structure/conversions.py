@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, Shortening, aggregated, launches, matching, narrowed
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    Groups,
+    Shortening,
+    aggregated,
+    frame_of,
+    launches,
+    matching,
+    narrowed,
+)
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.computations import vocabulary
@@ -93,7 +105,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     total, in_chain = per_step(slice(None)), per_step(chained)
     if fusion_chains not in facts:
         in_chain[np.unique(kind[_may_be_chained(part)])] = np.nan
-    result = pd.DataFrame(
+    result = frame_of(
         {
             "conversion": CONVERSIONS,
             "by_name": not kernels.typed,
@@ -103,10 +115,11 @@ def conversions(facts: Facts, params: Params) -> Observations:
             "in_chain_ns": in_chain,
             "loose_ns": total - in_chain,
             "inside_ns": per_step(matching(part["name"], _INSIDE)),
-        }
+        },
+        len(CONVERSIONS),
     )
     unknown = {"largest_ns": np.nan, **dict.fromkeys((*(f"largest_{name}" for name in _OF_LARGEST), *_SIDES))}
-    result = result.assign(**(_of_largest(part, kernels.steps) if kernels.typed else unknown))
+    result = result.assign(**(_of_largest(part, kind, kernels.steps) if kernels.typed else unknown))
     if kernels.shaped:
         result["back_and_forth_ns"] = per_step(_undone(part, kernels, int(params["reach"])))
     result = result.assign(**kernels.shares(result["loose_ns"]))
@@ -176,44 +189,53 @@ def _may_be_chained(part: pd.DataFrame) -> np.ndarray:
     return part["type"].map(computed).to_numpy(dtype=np.bool_)
 
 
-def _of_largest(part: pd.DataFrame, steps: int) -> dict[str, object]:
-    """The columns that tell the shape of each conversion that takes most time, and what usually stands beside it."""
-    largest = _largest(part, ["type", "reads", "writes"], sort=False)
-    same = part["conversion"].map(largest["reads"]) == part["reads"]
-    same &= part["conversion"].map(largest["writes"]) == part["writes"]
-    neighbours = {side: _largest(part[same & (part[side] != "")], [side], sort=True)[side] for side in _SIDES}
-    texts = {f"largest_{name}": largest[column] for name, column in _OF_LARGEST.items()} | neighbours
+def _of_largest(part: pd.DataFrame, kind: np.ndarray, steps: int) -> dict[str, object]:
+    """The columns that tell the shape of each conversion that takes most time, and what usually stands beside it.
+    ``kind``: the conversion of each kernel, by its place in `CONVERSIONS`."""
+    largest = _largest(part, [*_OF_LARGEST.values()], sort=False)
+
+    def of_kinds(found: Mapping[str, Mapping[str, Any]], name: str) -> list[Any]:
+        return [found.get(kind, {}).get(name) for kind in CONVERSIONS]
+
+    tensors = ((name, np.array(of_kinds(largest, name), dtype=object)[kind]) for name in ("reads", "writes"))
+    same = np.logical_and.reduce([part[name].to_numpy(dtype=object) == of_largest for name, of_largest in tensors])
+    columns = {f"largest_{name}": (largest, column) for name, column in _OF_LARGEST.items()}
+    columns |= {side: (_largest(part[same & (part[side] != "")], [side], sort=True), side) for side in _SIDES}
     return {
-        "largest_ns": largest["duration_ns"].reindex(CONVERSIONS, fill_value=0).to_numpy() / steps,
-        **{name: [found.get(kind) or None for kind in CONVERSIONS] for name, found in texts.items()},
+        "largest_ns": np.array([took or 0 for took in of_kinds(largest, "took")]) / steps,
+        **{shown: [text or None for text in of_kinds(*column)] for shown, column in columns.items()},
     }
 
 
-def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> pd.DataFrame:
-    """Per conversion that ``what`` on which most time is spent, with that time; of equals the first, by name if they
-    are to be sorted."""
-    sums = aggregated(rows, ["conversion", *what], sort=sort, duration_ns=("duration_ns", "sum"))
-    ranked = sums.sort_values("duration_ns", ascending=False, kind="stable")
-    largest: pd.DataFrame = ranked.drop_duplicates("conversion").set_index("conversion")
-    return largest
+def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> dict[str, dict[str, Any]]:
+    """Per conversion that ``what`` on which most time is spent, with that time as ``took``; of equals the first, by
+    name if they are to be sorted."""
+    sums = aggregated(rows, ["conversion", *what], sort=sort, took=("duration_ns", "sum"))
+    ranked = np.argsort(-sums["took"].to_numpy(), kind="stable")
+    _, first = np.unique(sums["conversion"].to_numpy(dtype=object)[ranked], return_index=True)
+    names = ("conversion", *what, "took")
+    columns = (sums[name].take(ranked[first]).tolist() for name in names)
+    found = (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+    return {values["conversion"]: values for values in found}
 
 
 def _undone(part: pd.DataFrame, kernels: StepKernels, reach: int) -> np.ndarray:
     """Conversions followed, with at most ``reach`` kernels between and no border, by one that reads what they wrote
     and writes what they read; and those that undo them."""
-    group = np.cumsum(kernels.breaks)[part.index]
-    candidates = pd.DataFrame({"group": group, "reads": part["reads"], "writes": part["writes"], "at": part.index})
-    inverse = candidates.rename(columns={"reads": "writes", "writes": "reads", "at": "later"})
-    # The nearest later conversion in the opposite direction.
-    pairs = pd.merge_asof(
-        candidates.sort_values("at"),
-        inverse.sort_values("later"),
-        left_on="at",
-        right_on="later",
-        by=["group", "reads", "writes"],
-        direction="forward",
-        allow_exact_matches=False,
-    )
-    pairs_in_reach = pairs[pairs["later"] - pairs["at"] <= reach + 1]
-    paired = set(pairs_in_reach["at"]) | set(pairs_in_reach["later"].astype("int64"))
-    return np.asarray(part.index.isin(paired))
+    at, count = part.index.to_numpy(), len(part)
+    reads, writes = (part[name].to_numpy(dtype=object) for name in ("reads", "writes"))
+    _, tensors = np.unique(np.concatenate([reads, writes]), return_inverse=True)
+    read, written = tensors[:count], tensors[count:]
+    does = np.column_stack([np.cumsum(kernels.breaks)[at], read, written])
+    inverse = does[:, [0, 2, 1]]
+    _, codes = np.unique(np.concatenate([does, inverse]), axis=0, return_inverse=True)
+    # The nearest later conversion in the opposite direction: one number for what a kernel does and its place.
+    places, undone = codes[:count] * count + np.arange(count), codes[count:] * count + np.arange(count)
+    in_order = np.argsort(places)
+    following = np.searchsorted(places[in_order], undone, side="right").clip(max=count - 1)
+    later = in_order[following]
+    near = (places[later] > undone) & (codes[later] == codes[count:]) & (at[later] - at <= reach + 1)
+    paired = np.zeros(count, dtype=np.bool_)
+    paired[near] = True
+    paired[later[near]] = True
+    return paired

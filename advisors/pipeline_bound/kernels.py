@@ -28,7 +28,7 @@ from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
 from advisors.shape_affinity.rows import DIVIDED_BY_ROWS
-from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, StepKernels, kernel_rows, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
 
@@ -142,26 +142,10 @@ def kernels(facts: Facts, params: Params) -> Observations:
     if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
     groups = Groups(weighted, "signature")
-    sums = weighted.groupby("signature", sort=True)[[*PIPES, "duration", "chained", "bytes", "cycles"]].sum(min_count=1)
-    table = sums[list(PIPES)].div(sums["duration"], axis=0)
-    ratio_by_pipe = table.fillna(-1.0).to_numpy()
-    table["bound"] = np.array(PIPES, dtype=object)[ratio_by_pipe.argmax(axis=1)]
-    table["bound_ratio"] = ratio_by_pipe.max(axis=1)
-    table["data_ratio"] = table[[pipe for pipe in PIPES if pipe != "scalar"]].max(axis=1)
-    table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
-    table["bandwidth_share"] = table["bandwidth"] / rank_kernels.bandwidth
-    table["in_chain_share"] = sums["chained"] / sums["duration"]
-    table["kernels"] = groups.sizes / rank_kernels.steps
-    table["mean_ns"] = sums["duration"] / groups.sizes
-    table["total_ns"] = sums["duration"] / rank_kernels.steps
-    table["blocks"] = groups.of("blocks", "median")
-    table["cycles_ns"] = sums["cycles"] / sums["duration"]
+    table = _table(weighted, groups, rank_kernels)
     firsts = np.flatnonzero(has_ratio)[groups.firsts]
-    for name in ("type", "input_shapes", "input_dtypes", "operator_class", "core"):
-        table[{"type": "operator", "input_dtypes": "dtypes"}.get(name, name)] = (
-            frame[name].take(firsts).astype(str).to_numpy()
-        )
-    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table = table.assign(**{name: frame[of].array.take(firsts).astype(str) for name, of in _TEXTS.items()})
+    table = table.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
     table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
@@ -198,6 +182,46 @@ def _in_chain(facts: Facts, count: int) -> np.ndarray:
 def _largest_shape(input_shapes: str) -> str:
     shapes = sorted(shapes_of(input_shapes), key=elements)
     return ",".join(map(str, shapes[-1])) if shapes else ""
+
+
+_TEXTS = {
+    "operator": "type",
+    "input_shapes": "input_shapes",
+    "dtypes": "input_dtypes",
+    "operator_class": "operator_class",
+    "core": "core",
+}
+"""What all kernels of a signature have in common, and the column of the kernels that tells it."""
+
+
+def _table(kernels: pd.DataFrame, groups: Groups, own: StepKernels) -> pd.DataFrame:
+    """How busy the pipes are in the kernels of each signature, and what these take."""
+    summed = ["duration", "chained", "bytes", "cycles"]
+    sums = kernels.groupby("signature", sort=True)[[*PIPES, *summed]].sum(min_count=1)
+    duration, chained, moved, cycles = (sums[name].to_numpy() for name in summed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy = {pipe: sums[pipe].to_numpy() / duration for pipe in PIPES}
+        bandwidth = moved / duration * 1e9
+        rates = {"in_chain_share": chained / duration, "cycles_ns": cycles / duration}
+    by_pipe = np.column_stack(list(busy.values()))
+    by_pipe = np.where(np.isnan(by_pipe), -1.0, by_pipe)
+    return frame_of(
+        {
+            **groups.keys(),
+            **busy,
+            **rates,
+            "bound": np.array(PIPES, dtype=object)[by_pipe.argmax(axis=1)],
+            "bound_ratio": by_pipe.max(axis=1),
+            "data_ratio": np.fmax.reduce([ratio for pipe, ratio in busy.items() if pipe != "scalar"]),
+            "bandwidth": bandwidth,
+            "bandwidth_share": bandwidth / own.bandwidth,
+            "kernels": groups.sizes / own.steps,
+            "mean_ns": duration / groups.sizes,
+            "total_ns": duration / own.steps,
+            "blocks": groups.of("blocks", "median"),
+        },
+        len(groups),
+    )
 
 
 def _core_counts(chip: Chip | None) -> dict[str, float]:

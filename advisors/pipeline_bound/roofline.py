@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches, pipes
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, frame_of, launches, pipes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -100,27 +100,7 @@ def observed(facts: Facts, params: Params, phases: Texts | None) -> Observations
             "measured": np.where(np.isnan(busy), 0.0, duration),
         }
     )
-    groups = Groups(kernels, names)
-    summed = ["duration", "least", "told", "busy", "measured", "computes", "moves"]
-    sums = kernels.groupby(names, sort=True)[summed].sum(min_count=1)
-    whole = sums["told"] >= _MOST * sums["duration"]
-    by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
-    table = pd.DataFrame(
-        {
-            "operator_class": groups.of("operator_class", "first"),
-            "kernels": groups.sizes / own.steps,
-            "mean_ns": sums["duration"] / groups.sizes,
-            "total_ns": sums["duration"] / own.steps,
-            "least_ns": (sums["least"] / own.steps).where(whole),
-            "above_ns": ((sums["duration"] - sums["least"]) / own.steps).where(whole),
-            "bound": np.select(
-                [whole & (sums["computes"] > sums["moves"]), whole & (sums["moves"] > 0)], ["computing", "memory"], ""
-            ),
-            "reached": (sums["least"] / sums["told"]).where(whole, (sums["busy"] / sums["measured"]).where(by_pipes)),
-            "by_pipes": by_pipes,
-        }
-    )
-    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table = _table(kernels, names, own.steps)
     table = table.assign(**own.shares(table["total_ns"]))
 
     def rows_of(row: int) -> pd.DataFrame:
@@ -134,6 +114,33 @@ def observed(facts: Facts, params: Params, phases: Texts | None) -> Observations
         ]
 
     return Observations(table, evidence, cure=lambda row: own.shorter(rows_of(row)))
+
+
+def _table(kernels: pd.DataFrame, names: list[str], steps: int) -> pd.DataFrame:
+    """The sums over the kernels of each operator, those with most time first."""
+    groups, summed = Groups(kernels, names), ["duration", "least", "told", "busy", "measured", "computes", "moves"]
+    sums = kernels.groupby(names, sort=True)[summed].sum(min_count=1)
+    duration, least, told, busy, measured, computes, moves = (sums[name].to_numpy() for name in summed)
+    whole = told >= _MOST * duration
+    by_pipes = ~whole & (measured >= _MOST * duration)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.where(whole, least / told, np.where(by_pipes, busy / measured, np.nan))
+    table = frame_of(
+        {
+            **groups.keys(),
+            "operator_class": groups.of("operator_class", "first"),
+            "kernels": groups.sizes / steps,
+            "mean_ns": duration / groups.sizes,
+            "total_ns": duration / steps,
+            "least_ns": np.where(whole, least / steps, np.nan),
+            "above_ns": np.where(whole, (duration - least) / steps, np.nan),
+            "bound": np.select([whole & (computes > moves), whole & (moves > 0)], ["computing", "memory"], ""),
+            "reached": reached,
+            "by_pipes": by_pipes,
+        },
+        len(groups),
+    )
+    return table.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
 
 
 _MOST = 0.9

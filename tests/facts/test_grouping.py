@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.facts.grouping import Groups, aggregated
+from advisor_core.facts.grouping import Groups, aggregated, first_rows
 
 _ROWS = st.lists(
     st.tuples(
@@ -57,6 +57,28 @@ def test_the_same_as_pandas(
     pd.testing.assert_frame_equal(
         found.astype(same), expected.astype(same), check_dtype=len(found) > 0, check_column_type=False
     )
+
+
+@settings(max_examples=25)
+@given(rows=_ROWS, in_order=st.booleans())
+def test_sums_are_those_of_pandas_to_the_last_bit(
+    rows: list[tuple[int, str, int, int, float, bool]], in_order: bool
+) -> None:
+    frame = _frame(sorted(rows) if in_order else rows)
+    found = aggregated(frame, "number", share=("share", "sum"))["share"].tolist()
+    assert found == frame["share"].groupby(frame["number"]).sum().tolist()
+
+
+@settings(max_examples=15)
+@given(told=_ROWS, asked=_ROWS)
+def test_the_first_row_with_the_same_values(
+    told: list[tuple[int, str, int, int, float, bool]], asked: list[tuple[int, str, int, int, float, bool]]
+) -> None:
+    names = ["number", "text"]
+    first, other = _frame(told), _frame(asked)
+    numbered = first[names].assign(row=range(len(first))).drop_duplicates(names)
+    expected = other[names].merge(numbered, on=names, how="left")["row"].fillna(-1).tolist()
+    assert first_rows(*([frame[name] for name in names] for frame in (first, other))).tolist() == expected
 
 
 @settings(max_examples=10)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.frames import narrowed, picked
+from advisor_core.contracts.frames import frame_of, narrowed, picked
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
@@ -18,11 +19,14 @@ from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.shapes import per_text
 from advisor_core.facts.device.work import work
-from advisor_core.facts.grouping import Groups, aggregated
+from advisor_core.facts.grouping import Groups, Ints, aggregated, first_rows
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _T = TypeVar("_T")
 
@@ -80,46 +84,54 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
-    calls = picked(device, rows, ("table", "row", "start_ns", "end_ns", "name"))
-    calls.insert(0, "work", rows)
-    calls["name"] = calls["name"].astype(str)
+    calls = picked(device, rows, ("table", "row", "start_ns", "end_ns"))
+    calls = calls.assign(work=rows, name=device["name"].array.take(rows).astype(str))
     calls = _identified(calls, facts[PROFILE].vocabulary, facts.get(COLLECTIVES))
-    calls["elapse_ns"] = calls["end_ns"] - calls["start_ns"]
-    calls["step"] = _steps(booked, calls)
+    starts, ends = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
-    lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
-    paths = open_pieces["path"].array
-    by_leaf = np.zeros((len(calls), len(paths.categories)), dtype=np.int64)
-    place = pd.Index(calls["work"]).get_indexer(open_pieces["collective"])
-    known = place >= 0
-    np.add.at(by_leaf, (place[known], paths.codes[known]), lengths.to_numpy()[known])
-    calls["uncovered_ns"] = by_leaf.sum(axis=1)
-    for column, path in _LEAVES.items():
-        calls[column] = by_leaf[:, paths.categories.get_loc(path)] if path in paths.categories else 0
-    calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
-    _name_peer(calls, open_pieces, lengths, facts)
-    launched = facts.get(launches)
+    launched, state = facts.get(launches), facts.get(collective_state)
     lowest = np.iinfo(np.int64).min
-    calls["launch_ns"] = launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest
-    state = facts.get(collective_state)
-    calls["moving_ns"] = -1
-    if state is not None:
-        starts, ends = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-        moving = state.moving.measure(ends) - state.moving.measure(starts)
-        traced = state.covered.measure(ends) > state.covered.measure(starts)
-        calls["moving_ns"] = np.where(traced, moving, -1)
+    calls = calls.assign(
+        elapse_ns=ends - starts,
+        step=_steps(booked, calls),
+        **_uncovered(rows, open_pieces),
+        **_held_up(rows, open_pieces, state),
+        launch_ns=launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest,
+        moving_ns=-1 if state is None else _moving(state, starts, ends),
+    )
     calls = _sizes(calls, facts.get(COLLECTIVES), facts.get(COLLECTIVE_BANDWIDTH))
-    calls["ranks"] = _ranks(calls, facts[PROFILE])
     members = _members(calls, facts[PROFILE], facts.get(COMMUNICATION_TASKS))
     calls["members"] = np.where(calls["members"] > 0, calls["members"], members)
-    calls["peer"] = _peers(calls, facts[PROFILE].rank, facts.get(COMMUNICATION_TASKS), state)
-    return calls
+    peers = _peers(calls, facts[PROFILE].rank, facts.get(COMMUNICATION_TASKS), state)
+    return calls.assign(ranks=_ranks(calls, facts[PROFILE]), peer=peers)
+
+
+def _uncovered(works: Ints, pieces: pd.DataFrame) -> dict[str, Ints]:
+    """The time of each call that no computing covers, in all and by reason."""
+    paths, lengths = pieces["path"].array, (pieces["end_ns"] - pieces["start_ns"]).to_numpy()
+    by_leaf = np.zeros((len(works), len(paths.categories)), dtype=np.int64)
+    place = first_rows([works], [pieces["collective"]])
+    known = place >= 0
+    np.add.at(by_leaf, (place[known], paths.codes[known]), lengths[known])
+    nothing = np.zeros(len(works), dtype=np.int64)
+    found = {
+        column: by_leaf[:, paths.categories.get_loc(path)] if path in paths.categories else nothing
+        for column, path in _LEAVES.items()
+    }
+    whole = by_leaf.sum(axis=1)
+    return {"uncovered_ns": whole, **found, "wait_ns": whole - sum(found.values(), nothing)}
+
+
+def _moving(state: CollectiveState, starts: Ints, ends: Ints) -> Ints:
+    moving = state.moving.measure(ends) - state.moving.measure(starts)
+    traced = state.covered.measure(ends) > state.covered.measure(starts)
+    return np.where(traced, moving, -1)
 
 
 def _peers(calls: pd.DataFrame, rank: int, tasks: pd.DataFrame | None, state: CollectiveState | None) -> np.ndarray:
     """The one other rank that the planes of each send, receive or batch name, -1 where it is not known or not one."""
     peers = np.full(len(calls), -1, dtype=np.int64)
-    between = calls["operation"].str.contains(POINT_TO_POINT).to_numpy()
+    between = np.array([bool(POINT_TO_POINT.search(operation)) for operation in calls["operation"].tolist()])
     if tasks is None or state is None or not between.any():
         return peers
     known = state.peers_are_global & (state.peers >= 0) & (state.peers != rank)
@@ -143,22 +155,23 @@ def _peers(calls: pd.DataFrame, rank: int, tasks: pd.DataFrame | None, state: Co
 def _identified(calls: pd.DataFrame, words: Vocabulary, collectives: pd.DataFrame | None) -> pd.DataFrame:
     """With ``operation``, ``group``, ``index``, ``members`` and ``bytes`` of each call: as recorded with the collective
     that has its name and start, else as far as its name tells."""
-    named = [words.collective.search(name) for name in calls["name"]]
-    name_parts = [match.groupdict() if match else {} for match in named]
-    calls["operation"] = [parts.get("operation") or name for parts, name in zip(name_parts, calls["name"], strict=True)]
-    calls["group"] = [parts.get("group") or "" for parts in name_parts]
-    calls["index"] = np.array([int(parts.get("index") or -1) for parts in name_parts], dtype=np.int64)
-    calls["members"], calls["bytes"] = -1, -1
+    names = calls["name"].tolist()
+    matches = [words.collective.search(name) for name in names]
+    parts = [match.groupdict() if match else {} for match in matches]
+    operations = [part.get("operation") or name for part, name in zip(parts, names, strict=True)]
+    told: dict[str, npt.NDArray[Any]] = {
+        "operation": np.array(operations, dtype=object),
+        "group": np.array([part.get("group") or "" for part in parts], dtype=object),
+        "index": np.array([int(part.get("index") or -1) for part in parts], dtype=np.int64),
+        "members": np.full(len(calls), -1, dtype=np.int64),
+        "bytes": np.full(len(calls), -1, dtype=np.int64),
+    }
     recorded = None if collectives is None else collectives[collectives["operation"] != ""]
-    if recorded is None or recorded.empty:
-        return calls
-    columns = ["operation", "group", "index", "members", "bytes"]
-    plain = recorded.astype({"name": str, "operation": str, "group": str}).drop_duplicates(["name", "start_ns"])
-    recorded_calls = calls[["name", "start_ns"]].merge(plain, on=["name", "start_ns"], how="left")
-    is_recorded = recorded_calls["operation"].notna().to_numpy()
-    for column in columns:
-        calls.loc[is_recorded, column] = recorded_calls.loc[is_recorded, column].astype(calls[column].dtype).to_numpy()
-    return calls
+    if recorded is not None and len(recorded):
+        place = first_rows(*([frame[name] for name in ("name", "start_ns")] for frame in (recorded, calls)))
+        for column, values in told.items():
+            values[place >= 0] = recorded[column].to_numpy()[place[place >= 0]]
+    return calls.assign(**told)
 
 
 COLUMNS = (
@@ -209,13 +222,12 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     )
 
 
-def _ranks(calls: pd.DataFrame, profile: Profile) -> pd.Series:
+def _ranks(calls: pd.DataFrame, profile: Profile) -> npt.NDArray[np.object_]:
     """The recorded ranks of each call's group, as text."""
-    ranks_of_group: dict[str, str] = {}
-    for group in calls["group"].unique():
-        ranks = members_of_group(str(group), profile)
-        ranks_of_group[group] = ",".join(map(str, ranks)) if ranks is not None else ""
-    return calls["group"].map(ranks_of_group).astype(str)
+    groups = calls["group"].tolist()
+    ranks_of_group = {group: members_of_group(group, profile) or () for group in dict.fromkeys(groups)}
+    texts = {group: ",".join(map(str, ranks)) for group, ranks in ranks_of_group.items()}
+    return np.array([texts[group] for group in groups], dtype=object)
 
 
 def members_of_group(group: str, profile: Profile) -> Sequence[int] | None:
@@ -240,22 +252,29 @@ def _of_group(group: str, recorded: Mapping[str, _T]) -> _T | None:
 def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) -> np.ndarray:
     """Size of each call's group. Groups are known by their hash or the last three digits of it; the planes of a
     group's tasks name local ranks from 0 on."""
-    plane_sizes: dict[str, int] = {}
-    if tasks is not None and len(tasks):
-        largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
-        whole = narrowed(tasks, ("name", "group"))[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates(
-            "group"
-        )
-        digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
-        plane_sizes = {
-            key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]
-        }
-    sizes = {}
-    for group in calls["group"].unique():
-        ranks = members_of_group(str(group), profile)
-        planes = [size for key, size in plane_sizes.items() if isinstance(key, str) and str(group).endswith(key)]
+    groups, plane_sizes = calls["group"].tolist(), _plane_sizes(tasks)
+    sizes: dict[str, int] = {}
+    for group in dict.fromkeys(groups):
+        ranks = members_of_group(group, profile)
+        planes = [size for key, size in plane_sizes.items() if group.endswith(key)]
         sizes[group] = len(ranks) if ranks is not None else planes[0] if len(planes) == 1 else -1
-    return calls["group"].map(sizes).to_numpy().astype(np.int64)
+    return np.array([sizes[group] for group in groups], dtype=np.int64)
+
+
+_DIGITS = re.compile(r"__(\d+)_\d+_\d+$")
+
+
+def _plane_sizes(tasks: pd.DataFrame | None) -> dict[str, int]:
+    """The last digits of the hash of a group to as many ranks as its planes name."""
+    if tasks is None or not len(tasks):
+        return {}
+    largest = aggregated(tasks, "group", own=("own_rank", "max"), peer=("peer_rank", "max"))
+    count = dict(zip(largest["group"].tolist(), (largest[["own", "peer"]].max(axis=1) + 1).tolist(), strict=True))
+    whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)]
+    firsts = Groups(whole, "group", sort=False).firsts
+    names, groups = (whole[name].array.take(firsts).tolist() for name in ("name", "group"))
+    digits = ((_DIGITS.search(str(name)), count[group]) for name, group in zip(names, groups, strict=True))
+    return {found.group(1): size for found, size in digits if found and size}
 
 
 def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:
@@ -264,24 +283,28 @@ def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:
     return np.where(inside, booked["step"].to_numpy()[np.maximum(place, 0)], -1)
 
 
-def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, facts: Facts) -> None:
-    calls["waits_for"], calls["waits_for_ns"] = -1, 0
-    state = facts.get(collective_state)
-    waits = pieces["wait"] >= 0
-    if state is None or not waits.any():
-        return
-    peers = pd.Series(state.peers[pieces.loc[waits, "wait"]], index=pieces.index[waits])
-    totals = lengths[waits].groupby([pieces.loc[waits, "collective"], peers]).sum().rename("ns").reset_index()
-    totals.columns = pd.Index(["work", "peer", "ns"])
-    worst = totals.sort_values(["work", "ns", "peer"]).drop_duplicates("work", keep="last").set_index("work")
-    calls["waits_for"] = calls["work"].map(worst["peer"]).fillna(-1).astype("int64")
-    calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
+def _held_up(works: Ints, pieces: pd.DataFrame, state: CollectiveState | None) -> dict[str, Ints]:
+    """The rank that each call waits for longest, of equals the last, and how long."""
+    waits = np.flatnonzero(pieces["wait"].to_numpy() >= 0)
+    if state is None or not len(waits):
+        return {"waits_for": np.full(len(works), -1), "waits_for_ns": np.zeros(len(works), dtype=np.int64)}
+    starts, ends, collectives, tasks = (
+        pieces[name].to_numpy()[waits] for name in ("start_ns", "end_ns", "collective", "wait")
+    )
+    waited = frame_of({"work": collectives, "peer": state.peers[tasks], "ns": ends - starts}, len(waits))
+    totals = aggregated(waited, ["work", "peer"], ns=("ns", "sum")).sort_values(["work", "ns", "peer"])
+    work, peer, ns = (totals[name].to_numpy() for name in ("work", "peer", "ns"))
+    worst = np.flatnonzero(np.append(work[1:] != work[:-1], True))
+    place = first_rows([work[worst]], [works])
+    return {
+        "waits_for": np.where(place >= 0, peer[worst][place], -1),
+        "waits_for_ns": np.where(place >= 0, ns[worst][place], 0),
+    }
 
 
-def _of_names(names: pd.Series, told: pd.DataFrame, column: str, calls: np.ndarray) -> np.ndarray:
-    """Of each name the value of a column of ``told``, divided by the number of ``calls`` of that name; -1 without."""
-    place = pd.Index(told["name"]).get_indexer(names)
-    shared = np.append(told[column].to_numpy(dtype=np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
+def _shared(told: npt.NDArray[Any], place: Ints, calls: Ints | int) -> Ints:
+    """The value of each place divided by the number of ``calls`` that have it; -1 without."""
+    shared = np.append(told.astype(np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
     return np.asarray(np.nan_to_num(shared, nan=-1.0), dtype=np.int64)
 
 
@@ -291,23 +314,29 @@ def operation_names(names: pd.Series) -> pd.Series:
 
 
 def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.DataFrame | None) -> pd.DataFrame:
-    calls["packets"], calls["max_packet_bytes"] = -1, -1
     if bandwidth is None or not len(bandwidth):
-        return calls
-    transport, name = bandwidth["transport"], operation_names(bandwidth["name"])
-    is_sum = transport.isin(["SDMA", "RDMA"])
-    is_link = transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])
-    moved = narrowed(bandwidth, ("bytes", "packets", "max_packet_bytes")).assign(name=name)
-    sums = aggregated(moved[is_sum], "name", bytes=("bytes", "sum"))
-    links = aggregated(moved[is_link], "name", packets=("packets", "sum"), max_packet_bytes=("max_packet_bytes", "max"))
+        return calls.assign(packets=-1, max_packet_bytes=-1)
+    transport = bandwidth["transport"]
+    moved = narrowed(bandwidth, ("bytes", "packets", "max_packet_bytes")).assign(
+        name=operation_names(bandwidth["name"])
+    )
+    sums = aggregated(moved[transport.isin(["SDMA", "RDMA"])], "name", bytes=("bytes", "sum"))
+    links = aggregated(
+        moved[transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])],
+        "name",
+        packets=("packets", "sum"),
+        max_packet_bytes=("max_packet_bytes", "max"),
+    )
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
     names = Groups(calls, "name")
     repeats = names.sizes[names.codes]
-    calls["bytes"] = _of_names(calls["name"], sums, "bytes", repeats)
-    calls["packets"] = _of_names(calls["name"], links, "packets", repeats)
-    calls["max_packet_bytes"] = _of_names(calls["name"], links, "max_packet_bytes", np.ones(len(calls)))
+    summed, linked = (first_rows([told["name"]], [calls["name"]]) for told in (sums, links))
+    calls["bytes"] = _shared(sums["bytes"].to_numpy(), summed, repeats)
     if collectives is not None and len(collectives):
-        full = collectives[["group"]].assign(name=operation_names(collectives["name"])).drop_duplicates("name")
-        groups = full.set_index("name")["group"].astype(str)
-        calls["group"] = calls["name"].map(groups).fillna(calls["group"])
-    return calls
+        place = first_rows([operation_names(collectives["name"])], [calls["name"]])
+        own, recorded = (frame["group"].to_numpy(dtype=object) for frame in (calls, collectives))
+        calls["group"] = np.where(place >= 0, recorded[place], own)
+    return calls.assign(
+        packets=_shared(links["packets"].to_numpy(), linked, repeats),
+        max_packet_bytes=_shared(links["max_packet_bytes"].to_numpy(), linked, 1),
+    )
