@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.intervals import Ints, Layer
 from advisor_core.facts.ledger.bookings import host_path
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, ROOM, TASK
@@ -101,7 +102,7 @@ class Owners:
         delays = pd.DataFrame({**whose, "chain": "delays", "path": behind, "ns": late})
         parts = [owned[~hosts], self._by_activity(path[hosts], held[hosts]), delays]
         owners = pd.concat([part for part in parts if len(part)])
-        sums = owners.groupby(_COLUMNS[:3], sort=True)["ns"].sum().reset_index()
+        sums: pd.DataFrame = aggregated(owners, _COLUMNS[:3], ns=("ns", "sum"))
         return sums[sums["ns"] > 0].reset_index(drop=True)
 
     def _by_activity(self, nodes: Ints, ns: Ints) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_replay import JobReplay
@@ -49,10 +50,11 @@ class JobSlack:
         """Operator types and collectives that are worth a row, the longest first."""
         replayed, job = self.replayed, self.replayed.job
         tasks = self._tasks()
-        kinds = tasks.groupby(["talks", "operator"], sort=True, observed=True)
-        sums = kinds.agg(ns=("ns", "sum"), least=("slack", "min"), middle=("slack", "median")).reset_index()
+        kind = ["talks", "operator"]
+        sums = aggregated(tasks, kind, ns=("ns", "sum"), least=("slack", "min"), middle=("slack", "median"))
         # A call of several ranks is one node, which each of them has.
-        sums["on_path"] = tasks.drop_duplicates("node").groupby(["talks", "operator"])["on_path"].sum().to_numpy()
+        nodes = aggregated(tasks.drop_duplicates("node"), kind, on_path=("on_path", "sum"))
+        sums["on_path"] = nodes["on_path"].to_numpy()
         sums["ns"] //= job.steps * len(job.models)
         worth = sums[sums["ns"] >= WORTH * replayed.step_ns()].sort_values("ns", ascending=False, kind="stable")
         rows = (worth[column].tolist() for column in ("talks", "operator", "ns", "on_path", "least", "middle"))

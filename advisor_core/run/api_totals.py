@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from advisor_core.contracts.tables import API_STATISTIC
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.store import FactStore
 from advisor_core.result.view import Cell, Grid, TableColumn, TableView
 from advisor_core.result.work import ApiTime
@@ -46,14 +47,19 @@ def rank_apis(store: FactStore, steps: int) -> RankApis | None:
             "ns": given["total_ns"].clip(lower=0),
         }
     )
-    return RankApis(steps, rows.groupby(_KEY, as_index=False, sort=True)[["calls", "ns"]].sum())
+    return RankApis(steps, _summed(rows))
+
+
+def _summed(rows: pd.DataFrame) -> pd.DataFrame:
+    summed: pd.DataFrame = aggregated(rows, _KEY, calls=("calls", "sum"), ns=("ns", "sum"))
+    return summed
 
 
 def summed_apis(ranks: Sequence[RankApis]) -> list[ApiTime]:
     """The totals of all ranks together, most time first, the `LISTED` longest."""
     if not ranks:
         return []
-    every = pd.concat([rank.table for rank in ranks]).groupby(_KEY, as_index=False)[["calls", "ns"]].sum()
+    every = _summed(pd.concat([rank.table for rank in ranks]))
     every = every.sort_values(["ns", *_KEY], ascending=[False, True, True], kind="stable").head(LISTED)
     return [
         ApiTime(level=level, name=name, calls=calls, ns=ns)

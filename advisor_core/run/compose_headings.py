@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.labels import HEADING
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.plugins.host import Host
@@ -16,20 +17,25 @@ _ENDINGS = ("_ns", "_us", "_ms", "_bytes", "_mhz")
 
 def compose_headings(host: Host, result: RunResult) -> dict[str, Text]:
     """The labels of the result: what plugins call parts of the ledger, and the headings of what is shown."""
-    known = {**declared_headings(host), **host.texts()}
     shown = {f"{HEADING}{key}" for name, unit in _shown(result) for key in _keys(name, unit)}
+    declared = {key: column.heading for key, column in _declared(host).items() if key in shown}
+    known = {**declared, **host.texts()}
     return {key: text for key, text in sorted(known.items()) if not key.startswith(HEADING) or key in shown}
 
 
 def declared_headings(host: Host) -> dict[str, Text]:
     """Headings of the columns that have a Chinese one. A name has one heading: that of the first plugin, ours come
     first, then of the canonical tables."""
+    return {key: column.heading for key, column in _declared(host).items()}
+
+
+def _declared(host: Host) -> dict[str, Column]:
     advisors = (column for advisor in host.advisors.values() for column in advisor.shown().values())
     tables = (column for schema in SCHEMAS.values() for column in schema.columns)
-    found: dict[str, Text] = {}
+    found: dict[str, Column] = {}
     for column in (*advisors, *tables):
         if column.zh:
-            found.setdefault(f"{HEADING}{column.key}", column.heading)
+            found.setdefault(f"{HEADING}{column.key}", column)
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class Evaluator:
         if isinstance(found, _Text):
             texts = np.array([*found.categories, ""], dtype=object)[found.codes]
             found = Values(np.asarray(texts, dtype=object), found.known)
-        return Values(np.broadcast_to(found.values, rows), np.broadcast_to(found.known, rows))
+        return Values(_for_rows(found.values, rows), _for_rows(found.known, rows))
 
     def text(self, node: Node) -> _Text:
         if isinstance(node, Constant):
@@ -195,11 +196,13 @@ class Evaluator:
         if symbol.key not in self.held:
             return _constant(None, symbol.kind)
         column = np.asarray(self.held[symbol.key])
-        whole = column.dtype.kind in "iub"  # these have no value for what is not known
-        if whole:
+        if column.dtype.kind in "iub":  # these have no value for what is not known
             known = np.ones(len(column), dtype=np.bool_)
-        else:
-            known = ~(np.isnan(column) if column.dtype.kind == "f" else np.asarray(pd.isna(column)))
+            plain = column.astype(np.bool_) if symbol.kind == "bool" else column.astype(np.float64) * symbol.factor
+            return Values(plain, known)
+        if column.dtype.kind == "f" and symbol.kind != "bool":
+            return _finite(column * symbol.factor, np.True_)
+        known = ~np.asarray(pd.isna(column))
         if symbol.kind == "bool":
             return Values(np.where(known, column, False).astype(np.bool_), known)
         return _finite(np.where(known, column, np.nan).astype(np.float64) * symbol.factor, known)
@@ -222,6 +225,11 @@ class Evaluator:
         return Values(_COMPARE[op](first.values, second.values) & both, both)
 
 
+def _for_rows(values: Any, rows: int) -> Any:
+    """The value for every row: what is a constant, as often as there are rows."""
+    return values if values.shape == (rows,) else np.broadcast_to(values, rows)
+
+
 _COMPARE: Mapping[str, Any] = {
     "<": np.less,
     "<=": np.less_equal,
@@ -233,7 +241,9 @@ _COMPARE: Mapping[str, Any] = {
 _COMPUTE: Mapping[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
+@lru_cache(1024)
 def _constant(value: Scalar, kind: Kind) -> Values:
+    """A constant, the same for all rules that name it: it is read and not written."""
     if kind == "bool":
         return Values(np.asarray(bool(value)), np.asarray(value is not None))
     return _finite(np.asarray(np.nan if value is None else value, dtype=np.float64), np.True_)
