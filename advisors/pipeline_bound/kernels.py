@@ -14,6 +14,7 @@ from advisor_core.api.facts import (
     NotApplicable,
     chip,
     elements,
+    frame_of,
     launches,
     matching,
     narrowed,
