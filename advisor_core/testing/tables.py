@@ -37,9 +37,9 @@ def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
                 given[column] = [nothing[column]] * len(listed)
             given[column][number] = round(value * 1_000) if key.endswith("_us") else value
     texts = Interner()
-    for column in schema.columns:
-        if column.dtype == "text" and column.name in given:
-            given[column.name] = texts.categorical(texts.codes(given[column.name]))
+    for declared in schema.columns:
+        if declared.dtype == "text" and declared.name in given:
+            given[declared.name] = texts.categorical(texts.codes(given[declared.name]))
     return schema.conform(pd.DataFrame(given))
 
 
