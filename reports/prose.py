@@ -92,15 +92,19 @@ def first_sentence(text: str) -> str:
     return text[: found.end()].strip() if found else text
 
 
+_LAST_NUMBER = re.compile(r"[\s(（]*\d[\d.,]*$")
+
+
 def opening(text: str, width: int) -> str:
     """How a text begins, as plain text at most ``width`` letters wide (a Chinese one is as wide as two), up to the end
-    of a word."""
+    of a word. A number does not stand without its unit."""
     told, at = plain(text), 0
     for end, character in enumerate(told):
         at += wide(character)
         if at > width:
             cut = told[:end]
-            return f"{cut[: cut.rfind(' ')] if ' ' in cut[end // 2 :] else cut} …"
+            whole = cut[: cut.rfind(" ")] if " " in cut[end // 2 :] else cut
+            return f"{_LAST_NUMBER.sub('', whole)} …"
     return told
 
 

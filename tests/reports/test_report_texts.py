@@ -388,3 +388,17 @@ def test_a_plan_of_a_first_pass_says_so_above_its_changes_and_marks_them(example
         assert text.count(first) == text.count(words("plan.once")) == summary(told, lang, ()).count(first) == count
         if count:
             assert text.index(first) < text.index(f"| {words('plan.change')} |") < text.index(words("plan.once"))
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("moving data (1.0 % of it) and waiting", 17, "moving data …"),
+        ("moving data 12.5 ms long", 17, "moving data …"),
+        ("传输（1.0 %）更短", 10, "传输 …"),
+        ("waits for rank 7 and more", 16, "waits for rank …"),
+        ("all of it", 9, "all of it"),
+    ],
+)
+def test_no_number_is_cut_off_from_its_unit(text: str, width: int, expected: str) -> None:
+    assert prose.opening(text, width) == expected
