@@ -96,6 +96,8 @@ class Owners:
         path, held, late = on_path.nodes, on_path.held_ns, on_path.late_ns
         whose = {"rank": self._rank[path]}
         owned = pd.DataFrame({**whose, "chain": self._chain[path], "path": self._path[path], "ns": held})
+        if owned.empty:  # of a step in which nothing begins that its end waits for
+            return owned
         hosts = owned["chain"].eq("host").to_numpy() & owned["path"].eq(FEEDING).to_numpy()
         by = waited_kinds(self._kinds, on_path.waited_for)
         behind = np.where(by == _AT_HUB, COLLECTIVE, delay_paths(by, late))

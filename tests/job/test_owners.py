@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,3 +54,10 @@ def test_owners_add_up_to_the_step(ranks: list[list[int]]) -> None:
     assert sum(owner.ns for owner in path) == replayed.step_ns()
     assert all(owner.ns > 0 for owner in path)
     assert [owner.ns for owner in path] == sorted((owner.ns for owner in path), reverse=True)
+
+
+def test_nothing_on_the_path_has_no_owner() -> None:
+    """A step whose end waits for nothing that began in it."""
+    replayed = JobReplay(meeting([100, 100], [180, 40]), {})
+    path = replayed._paths(frozenset())
+    assert replayed._owners.of(path.at(np.zeros(len(path.nodes), dtype=np.bool_))).empty

@@ -38,7 +38,11 @@ def test_overlap_of_unknown_kind_asks_for_level_1() -> None:
     scene = Scene().kernel(0, 500).collective(500, 500, None)
     found = judge_rule("CO001", scene.store())
     assert found.first.observation["unknown_share"] == 1
-    assert [advice.kind for advice in found.first.advice] == ["collect", "collect", "investigate"]
+    advice = found.first.advice
+    assert [one.kind for one in advice] == ["collect", "collect", "investigate", "investigate"]
+    assert "Find out first" in advice[2].text.en
+    known = judge_rule("CO001", waiting().store()).first.advice
+    assert not [one.text.en for one in known if "Find out first" in one.text.en]
 
 
 def test_communication_of_decode_is_judged_apart_from_that_of_prefill() -> None:
