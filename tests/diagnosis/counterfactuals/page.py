@@ -83,8 +83,8 @@ The table is the first run after these changes, all of them developed on seen jo
 waited stays; transfers wait for gradients as PyTorch marks them; a slow network is promised the middle of what healthy
 links reach; the backward pass of experts in a loop has its first and last expert. The jobs whose programs were recorded
 in pipelines, on tensor-parallel ranks and in iterations of GRPO are blind, seen and held out, but for RL003, which was
-changed after their first run (`recorded-reinforcement`: at most 12.9 % of the step, now 3.3 %). After this run PB015 was
-changed: a higher clock no longer shortens kernels that wait for memory (`recorded-pipeline` without `throttled-clock`:
+changed after their first run (`recorded-reinforcement`: at most 12.9 % of the step, now 3.3 %). After this run PB015
+was changed: a higher clock no longer shortens kernels that wait for memory (`recorded-pipeline` without its slow clock:
 -6.5 % of the step, now -0.8 %). What is left of that job is its split into stages, which promises equal times to a
 stage whose chip is slow. Doses and the unshared physics of six held-out jobs were not measured with this model.
 """
