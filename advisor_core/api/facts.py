@@ -80,7 +80,7 @@ from advisor_core.facts.memory import (
 )
 from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import LONGEST, Change, HostChange, Merging, Shortening, joined
-from advisor_core.facts.replay.overlapping import Overlapping
+from advisor_core.facts.replay.overlapping import Overlapping, outlasting
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.backlog import Backlog, backlog
 from advisor_core.facts.steps.judged_parts import PART, JudgedPart, judged_parts
@@ -212,6 +212,7 @@ __all__ = [
     "of_graph_engine",
     "operation_names",
     "operator_types",
+    "outlasting",
     "parents_of",
     "part_ledger",
     "part_of",

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.facts import HOST_EVENTS, Facts, elements, launches, shapes_of, timeline, work
+from advisors.communication.calls import reduces
 from advisors.optimizer_marks import gradient_marks
 
 if TYPE_CHECKING:
@@ -58,23 +59,23 @@ def gradients_ready(facts: Facts) -> pd.DataFrame | None:
 def leads_ns(
     facts: Facts, transfers: pd.DataFrame, found: pd.DataFrame, began: Ints, told: npt.NDArray[np.bool_]
 ) -> Floats:
-    """Of each transfer the computing between the moment when its data is ready and the begin of its chain, ns; NaN
-    where that is not known.
+    """Of each transfer the computing between the moment when its data is ready and the begin of its chain, ns; infinite
+    where that is not known, as `Overlapping` has it.
 
     ``transfers``: in order of time, with ``operation``, the ``bytes`` of its message and ``chain``, its row in
     ``found`` (`advisors.transfers.chains`). ``began``: when the computing begins that makes the data of each chain, and
     whether that is ``told`` for sure to be the backward pass of the last micro-batch."""
-    leads = np.full(len(transfers), np.nan)
+    leads = np.full(len(transfers), np.inf)
     gradients = gradients_ready(facts)
     if gradients is None:
         return leads
     computing, starts = facts[timeline].computing, found["start_ns"].to_numpy()
     ready, size = gradients["ready_ns"].to_numpy(), gradients["elements"].to_numpy()
-    moved, reduces = transfers["bytes"].to_numpy(dtype=np.float64), _reduces(transfers["operation"])
+    moved, sums_up = transfers["bytes"].to_numpy(dtype=np.float64), reduces(transfers["operation"]).to_numpy()
     chain = transfers["chain"].to_numpy()
     for number in np.flatnonzero(told).tolist():
         own, made = np.flatnonzero(chain == number), (ready > began[number]) & (ready <= starts[number])
-        if not len(own) or not reduces[own].all():
+        if not len(own) or not sums_up[own].all():
             continue
         moment = moments(ready[made], size[made], moved[own])
         if moment is not None:
@@ -94,11 +95,4 @@ def moments(ready_ns: Ints, elements: Ints, moved: Floats) -> Ints | None:
     there = np.cumsum(elements[order]) / elements.sum()
     wanted = np.minimum((np.cumsum(moved) - LEFT * moved) / moved.sum(), 1.0)
     found: Ints = ready_ns[order][np.searchsorted(there, wanted)]
-    return found
-
-
-def _reduces(operations: pd.Series) -> npt.NDArray[np.bool_]:
-    """Whether each adds up the data of its ranks."""
-    names = operations.astype(str).str.lower()
-    found: npt.NDArray[np.bool_] = (names.str.contains("allreduce") | names.str.contains("reducescatter")).to_numpy()
     return found

@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
     collective_state,
     launches,
     ledger,
+    outlasting,
     steps,
     timeline,
     work,
@@ -124,8 +125,8 @@ def transmit(facts: Facts, params: Params) -> Observations:
 
     def cure(_: int) -> Overlapping:
         usual = _beside_computing(facts, moved, leads, rows, began, ready)
-        sooner = np.where(np.isfinite(leads), leads, np.inf) * LEAST_PRODUCING
-        return replace(usual, least=replace(usual, ready_ns=ready * LEAST_PRODUCING, lead_ns=sooner))
+        sooner = replace(usual, ready_ns=ready * LEAST_PRODUCING, lead_ns=leads * LEAST_PRODUCING)
+        return replace(usual, least=sooner)
 
     return Observations(frame, evidence, cure=cure)
 
@@ -143,30 +144,27 @@ def _moved(calls: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
 def _ready(moved: pd.DataFrame, leads: np.ndarray, ready: np.ndarray) -> np.ndarray:
     """Of each chain the computing that can hide it: where it is recorded when the data of its transfers is ready, what
     of them is done by then if each begins with its data; else as it was."""
-    known = moved["chain"].to_numpy()[np.isfinite(leads)]
-    if not len(known):
-        return ready
-    moves = moved["transmit_ns"].to_numpy(dtype=np.float64)[np.isfinite(leads)]
-    until = np.cumsum(moves)
-    total = np.bincount(known, moves, len(ready))
-    following = np.concatenate([[0.0], np.cumsum(total)])[known + 1] - (until - moves)
-    behind = np.zeros(len(ready))
-    np.maximum.at(behind, known, following - leads[np.isfinite(leads)])
-    return np.where(np.bincount(known, minlength=len(ready)) > 0, total - behind, ready)
+    chain, moves = moved["chain"].to_numpy(), moved["transmit_ns"].to_numpy(dtype=np.float64)
+    until_then = np.bincount(chain, moves, len(ready)) - outlasting(moves, chain, leads, len(ready))
+    return np.where(_with_leads(moved, leads, len(ready)), until_then, ready)
+
+
+def _with_leads(moved: pd.DataFrame, leads: np.ndarray, chains: int) -> np.ndarray:
+    """Mask of the chains of whose transfers it is known when their data is ready."""
+    return np.isin(np.arange(chains), moved["chain"].to_numpy()[np.isfinite(leads)])
 
 
 def _beside_computing(
     facts: Facts, moved: pd.DataFrame, leads: np.ndarray, found: pd.DataFrame, began: np.ndarray, ready: np.ndarray
 ) -> Overlapping:
     """The change by which each of the `chains` begins when the first of its data is ready. ``began`` and ``ready``: the
-    computing that makes it; ``leads``: what is computed behind the data of each transfer, NaN not known."""
+    computing that makes it; ``leads``: as of `leads_ns`."""
     starts, moving = found["start_ns"].to_numpy(), found["transmit_ns"].to_numpy()
     device = facts[work]
     kernels = np.flatnonzero(~device["communication"].to_numpy())
     begin = device["start_ns"].to_numpy()[kernels]
     chain = np.searchsorted(starts, begin, side="right")
     made = (chain < len(starts)) & (begin >= np.append(began, 0)[chain])
-    known = np.isin(np.arange(len(found)), moved["chain"].to_numpy()[np.isfinite(leads)])
     computed = facts[timeline].computing.measure(starts) - facts[timeline].computing.measure(began)
     return Overlapping(
         moved["work"].to_numpy(dtype=np.int64),
@@ -175,6 +173,6 @@ def _beside_computing(
         moving - late_ns(found),
         kernels[made],
         chain[made],
-        np.where(known, computed, ready).astype(np.float64),
-        np.where(np.isfinite(leads), leads, np.inf),
+        np.where(_with_leads(moved, leads, len(found)), computed, ready).astype(np.float64),
+        leads,
     )

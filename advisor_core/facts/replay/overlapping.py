@@ -62,9 +62,10 @@ class Overlapping(Cure):
         shrunk = then / np.maximum(before, 1)
         hidden: Floats = np.clip(total - stays, 0, self.ready_ns * shrunk)
         if self.lead_ns is not None:
-            behind = np.zeros(count)
-            np.maximum.at(behind, chain, _and_following(moves, chain) - self.lead_ns[there] * shrunk[chain])
-            hidden = np.minimum(hidden, total - behind)
+            leads = self.lead_ns[there]
+            known = np.isfinite(leads)  # of an infinite lead no part is nothing, however little is computed
+            leads[known] *= shrunk[chain[known]]
+            hidden = np.minimum(hidden, total - outlasting(moves, chain, leads, count))
         duration[own] = np.maximum(0, duration[own] - np.rint(_from_the_first(moves, chain, hidden)).astype(np.int64))
 
         free = np.maximum(self._made(recorded, graph, FEED), then) - self._made(recorded, graph, LAUNCH)
@@ -79,6 +80,16 @@ class Overlapping(Cure):
         known = found >= 0
         took = np.bincount(self.made_chain[known], graph.duration[found[known]], len(self.ready_ns))
         return took.astype(np.float64)
+
+
+def outlasting(moves_ns: Floats, chain: Ints, leads_ns: Floats, chains: int) -> Floats:
+    """Of each of so many series of transfers what is left of it when the computing ends, ns, if each transfer begins
+    with its data: the most that follows the data of any of them, less its lead; nothing where no lead is known.
+    ``chain``: the series of each transfer, ascending; ``moves_ns``: how long it moves data; ``leads_ns``: as
+    ``lead_ns`` of `Overlapping`."""
+    left, known = np.zeros(chains), np.isfinite(leads_ns)
+    np.maximum.at(left, chain[known], _and_following(moves_ns, chain)[known] - leads_ns[known])
+    return left
 
 
 def _and_following(parts: Floats, chain: Ints) -> Floats:

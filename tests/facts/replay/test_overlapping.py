@@ -115,3 +115,10 @@ def test_transfers_that_are_not_replayed_change_nothing(rows: list[int]) -> None
         moves_ns=np.full(count, 1e4),
     )
     assert (Changing(graph).changed([none]).duration == graph.graph.duration).all()
+
+
+def test_an_unknown_lead_hides_nothing_where_nothing_is_computed() -> None:
+    unknown = hidden(ready_us=300, leads_us=(np.inf,) * 4)
+    nothing = np.zeros(0, dtype=np.int64)
+    assert transfers(recorded(), replace(unknown, made=nothing, made_chain=nothing)) == [50, 50, 50, 50]
+    assert transfers(recorded(), unknown) == [0, 0, 0, 50]
