@@ -140,9 +140,9 @@ class JobReplay:
         return wanted if wanted > self.job.steps else None
 
     def varies(self, names: Collection[str]) -> Varying | None:
-        """What the recorded steps differ by most, as they are or with these cures, whichever asks for more steps;
-        ``None`` where the recorded ones are enough, or there are fewer than three: it is not known whose the time is
-        between the end of the recording and its begin, which is part of the first one."""
+        """The owner by whose time the recorded steps differ most, as they are or with these cures, whichever asks for
+        more steps; ``None`` where the recorded ones are enough, or there are fewer than three: it is not known whose
+        the time is between the end of the recording and its begin, which is part of the first one."""
         as_it_is, cured = self._wanted(names)
         if max(as_it_is, cured) <= self.job.steps or self.job.steps <= 2:
             return None

@@ -1,4 +1,4 @@
-"""Which first step the job leaves out: that of all ranks, where it warms up on any of them.
+"""The first step that the job leaves out: that of all ranks, where it warms up on any of them.
 
 Ranks are compared by means of the same steps. Where one rank compiles in the first step, the others wait for it in
 their collectives, which not every rank's recording tells. A step that is left out costs a rank that did not warm up

@@ -1,4 +1,4 @@
-"""What the end of a step does not wait for: the slack of operator types, of collectives, and of ranks."""
+"""Time that the end of a step does not wait for: the slack of operator types, of collectives, and of ranks."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class JobSlack:
 
 
 def _names(model: RankModel) -> np.ndarray:
-    """What each row of ``work`` is called: its type, else its class; of a collective its operation."""
+    """The name of each row of ``work``: its type, else its class; of a collective its operation."""
     types, classes = (model.operators[name].astype(str).to_numpy(dtype=object) for name in ("type", "operator_class"))
     names = np.where(types == "", classes, types)
     if model.calls is not None:

@@ -57,8 +57,9 @@ class Owner(Model):
 
 
 class Varying(Model):
-    """What the recorded steps, but for the first one, differ by most, of what their ends wait for: as of `Owner`, with
-    the least and the most of any of them. ``rank``: ``None`` also where it is now one rank, now another."""
+    """The time by which the recorded steps, but for the first one, differ most, of what their ends wait for: as of
+    `Owner`, with the least and the most of any of them. ``rank``: ``None`` also where it is one rank in some steps and
+    another in others."""
 
     rank: int | None
     chain: Chain

@@ -200,7 +200,7 @@ def _compared(
         world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
         calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
         first = {rank: one for rank, source in ranks.items() if (one := recorded[source].first) is not None}
-        waits, without = settle(calls, world), left_out(first, world)
+        waits, without, staying = settle(calls, world), left_out(first, world), kept(first, world)
         walls = {
             rank: {step: ns for step, ns in recorded[source].walls.items() if step != without.get(rank)}
             for rank, source in ranks.items()
@@ -209,8 +209,9 @@ def _compared(
         for rank, source in ranks.items():
             step = without.get(rank)
             warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
-            stays = rank in kept(first, world)
-            told[source] = Compared(waits.get(rank, no_waits()), len(ranks), step, warming, stays, shown_step=longest)
+            told[source] = Compared(
+                waits.get(rank, no_waits()), len(ranks), step, warming, rank in staying, shown_step=longest
+            )
     return wanted(told, recorded) if options.timeline else told
 
 

@@ -62,7 +62,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Compared:
-    """What the comparison of ranks told one of ``ranks`` in the input. ``waits``: the fact ``cross_rank_waits``.
+    """The answers of comparing the ``ranks`` in the input to one of them. ``waits``: the fact ``cross_rank_waits``.
     ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``. ``keeps_first``: it
     keeps the first step, as no rank warms up, though it waited for one in it. ``wanted``: what a
     timeline wants of the rank, ``None`` for nothing. ``shown_step``: the step in which the ranks are shown side by
@@ -92,7 +92,7 @@ class _Loaded:
     files: Files | None = None
 
     def answers(self) -> tuple[FactStore, Mapping[str, Table]]:
-        """What is measured, and what evidence points at."""
+        """The facts that are measured, and the tables that evidence points at."""
         return self.store, self.profile.tables
 
 
@@ -248,15 +248,13 @@ def _ready(source: RankInput, options: RunOptions, compared: Compared) -> _Loade
         loaded = _load(source, options)
         _recorded(loaded, options)  # in the order in which it is asked where it was derived here
     profile, store = loaded.profile, loaded.store
-    if compared.left_out is not None:  # facts of the rank alone counted this step
-        profile = dataclasses.replace(profile, left_out_step=compared.left_out)
+    if compared.left_out is not None or compared.keeps_first:  # facts of the rank alone took the first step otherwise
+        profile = dataclasses.replace(profile, left_out_step=compared.left_out, keeps_first_step=compared.keeps_first)
         store = FactStore(installed_host().facts, profile.given(), store.watch)
+    if compared.left_out is not None:
         others = ", ".join(map(str, compared.warming))
         said = message("warm_up.of_job", step=compared.left_out, others=others)
         store.diagnostics.append(Diagnostic(severity="info", source=f"rank {profile.rank}", message=said))
-    elif compared.keeps_first:  # facts of the rank alone did not
-        profile = dataclasses.replace(profile, keeps_first_step=True)
-        store = FactStore(installed_host().facts, profile.given(), store.watch)
     store.settle(compared.waits)
     return _Loaded(profile, store, loaded.files)
 
@@ -274,7 +272,7 @@ def _load(source: RankInput, options: RunOptions) -> _Loaded:
 
 
 def _kept_of(source: RankInput, options: RunOptions) -> Derived | None:
-    """What was derived from a rank in another run; ``None`` where nothing is kept, or what it takes is to be told."""
+    """The derivations of a rank in another run; ``None`` where nothing is kept, or what it takes is to be told."""
     return None if options.timings else kept_of(installed_host(), source, options.cache_bytes)
 
 

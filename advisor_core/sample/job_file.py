@@ -135,7 +135,7 @@ class JobFile(Model):
 
     @property
     def work(self) -> Work:
-        """What the job does."""
+        """The work of the job."""
         work: Work = next(found for kind in WORK if (found := getattr(self, kind)) is not None)
         return work
 
@@ -225,7 +225,7 @@ def _fit(setup: Setup) -> None:
 
 
 def _whole(document: Document, catalogue: Catalogue) -> dict[str, Any]:
-    """What the document says, with what it takes over."""
+    """The values of the document, with those that it takes over."""
     if not isinstance(document.data, dict):
         raise JobFileError([document.problem((), "a job is a mapping of keys to values")])
     data: dict[str, Any] = document.data

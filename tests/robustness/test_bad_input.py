@@ -24,12 +24,21 @@ from advisor_core.contracts.profile import RankInput
 from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult
 from advisor_core.run import prepared as preparing
-from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, change, contents, read_rows, run, told, write_rows
+from tests.robustness.command import (
+    FEW,
+    KERNELS,
+    OUTPUT,
+    TRACE,
+    advise,
+    change,
+    contents,
+    read_rows,
+    run,
+    told,
+    write_rows,
+)
 
 as_root = hasattr(os, "geteuid") and os.geteuid() == 0
-FEW = ("--select", "HD,CO001,DQ")
-"""Rules enough to see that the others are judged; which they are changes nothing about what is read."""
-
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.robustness.command import KERNELS, OUTPUT, TRACE, Done, advise, read_rows, run, write_rows
+from tests.robustness.command import FEW, KERNELS, OUTPUT, TRACE, Done, advise, read_rows, run, write_rows
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -205,16 +205,13 @@ def test_explain_prints_what_a_terminal_can_take(hostile: dict[str, Done]) -> No
     assert all(c.isprintable() or c == "\n" for c in said.out + said.err)
 
 
-SEARCHED = pytest.mark.search
-
-
 @pytest.mark.parametrize(
     "name",
     [
         b"\x1b[2J_ascend_pt",
         b"caf\xe9_ascend_pt",
-        pytest.param("ab\u202ecd_ascend_pt".encode(), marks=SEARCHED),
-        pytest.param(b"a\nb_ascend_pt", marks=SEARCHED),
+        pytest.param("ab\u202ecd_ascend_pt".encode(), marks=pytest.mark.search),
+        pytest.param(b"a\nb_ascend_pt", marks=pytest.mark.search),
     ],
 )
 def test_names_of_files(short_job: Path, tmp_path: Path, name: bytes) -> None:
@@ -225,12 +222,12 @@ def test_names_of_files(short_job: Path, tmp_path: Path, name: bytes) -> None:
     odd = Path(os.fsdecode(os.fsencode(job) + b"/" + name))
     given.rename(odd)
     (odd / KERNELS).write_bytes(b"")
-    done = run(job, tmp_path / "report", "--select", "HD,CO001,DQ")
+    done = run(job, tmp_path / "report", *FEW)
     assert done.code == 0, done.err
     for text in (done.out, done.err, done.text("report.html"), done.text("report.md")):
         assert not STEERING.search(text)
     (odd / TRACE).write_bytes(b"")
-    again = run(odd, tmp_path / "again", "--select", "HD,CO001,DQ")
+    again = run(odd, tmp_path / "again", *FEW)
     assert not STEERING.search(again.out + again.err)
     missing = advise("run", tmp_path / os.fsdecode(name) / "nowhere")
     assert missing.code == 3 and not STEERING.search(missing.err)

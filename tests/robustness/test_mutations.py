@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from advisor_core.result.run import RunResult
 from tests.conftest import PROFILE
-from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, run, told
+from tests.robustness.command import FEW, KERNELS, OUTPUT, TRACE, advise, run, told
 from tests.robustness.damage import BY_ENDING, OF_BYTES, Damage, byte_order_mark, crlf, cut, shuffled_rows
 
 MAIN = (KERNELS, TRACE)
@@ -124,7 +124,7 @@ def test_any_change_of_bytes(profile: Path, tmp_path: Path, file: str, place: fl
     start = int(place * len(whole))
     path.write_bytes(whole[:start] + junk + whole[start + cut_out :])
     try:
-        assert run(profile, tmp_path / "report", "--select", "HD,CO001,DQ", "--format", "json").code == 0
+        assert run(profile, tmp_path / "report", *FEW, "--format", "json").code == 0
     finally:
         path.write_bytes(whole)
         shutil.rmtree(tmp_path / "report", ignore_errors=True)

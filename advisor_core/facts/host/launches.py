@@ -14,6 +14,7 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
 from advisor_core.contracts.tables import Int64Array as Ints
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import first_rows
 from advisor_core.nesting import enclosing
 from advisor_core.text.messages import message
 
@@ -95,8 +96,9 @@ def launches(facts: Facts) -> Launches:
     host = _Host.of(facts.get(HOST_EVENTS), skew)
     behind = host.behind(threads, calls)
     launch = host.moved_back(calls, behind.call, starts[rows]) - skew
-    entered = host.begun(behind.enqueue, launch, None, launch)
-    taken = host.begun(np.where(behind.enqueue >= 0, behind.dequeue, -1), entered, entered, launch)
+    entered = host.begun_by(launch, behind.enqueue, launch)
+    # It is taken after it was entered, however the two clocks are read.
+    taken = np.maximum(entered, host.begun_by(launch, np.where(behind.enqueue >= 0, behind.dequeue, -1), entered))
 
     def of_all(values: Ints, unknown: int) -> Ints:
         every = np.full(len(device), unknown, dtype=np.int64)
@@ -127,12 +129,10 @@ def arrows_to_tasks(flows: pd.DataFrame) -> pd.DataFrame | None:
     if not len(heads) or not len(tails):
         return None
     flow, time, thread = (array_of(flows, name) for name in ("flow", "time_ns", "thread"))
-    begun, first = np.unique(flow[heads], return_index=True)
-    head = np.searchsorted(begun, flow[tails]).clip(max=len(begun) - 1)
-    paired = begun[head] == flow[tails]
-    head, tails = head[paired], tails[paired]
-    siblings = np.bincount(head, minlength=len(begun))[head]
-    begins = heads[first[head]]
+    head = first_rows([flow[heads]], [flow[tails]])
+    head, tails = head[head >= 0], tails[head >= 0]
+    siblings = np.bincount(head, minlength=len(heads))[head]
+    begins = heads[head]
     columns = {"flow": flow[tails], "time_ns": time[tails], "thread": thread[tails]}
     columns |= {"time_ns_host": time[begins], "thread_host": thread[begins], "siblings": siblings}
     return frame_of(columns, len(tails))
@@ -192,7 +192,7 @@ class _Host:
         return cls(HOST_EVENTS.conform(pd.DataFrame()) if events is None else events, skew_ns)
 
     def behind(self, threads: Ints, times: Ints) -> _Behind:
-        """What lies behind launches. The launch lies within a CANN call, that within a Dequeue on the thread that
+        """The rows behind launches. The launch lies within a CANN call, that within a Dequeue on the thread that
         empties the task queue; its correlation id leads to the Enqueue, which lies within an operator. Without a task
         queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
         call = self._enclosing("runtime", threads, times)
@@ -219,10 +219,8 @@ class _Host:
         enqueues, correlation = self._of("enqueue"), array_of(self.events, "correlation")
         if not len(enqueues):
             return np.full(len(dequeue), -1, dtype=np.int64)
-        known, first = np.unique(correlation[enqueues], return_index=True)
-        asked = np.where(dequeue >= 0, correlation[dequeue], -1)
-        place = np.searchsorted(known, asked).clip(max=len(known) - 1)
-        return np.where((dequeue >= 0) & (known[place] == asked), enqueues[first[place]], -1)
+        place = first_rows([correlation[enqueues]], [correlation[dequeue]])
+        return np.where((dequeue >= 0) & (place >= 0), enqueues[place], -1)
 
     def moved_back(self, launch: Ints, call: Ints, starts: Ints) -> Ints:
         """The launches at the end of long launching calls, but not past the start of the task."""
@@ -232,11 +230,10 @@ class _Host:
         moved[rows] = np.maximum(launch[rows], np.minimum(ends - CALL_NS, starts[rows] + self.skew_ns))
         return moved
 
-    def begun(self, rows: Ints, otherwise: Ints, earliest: Ints | None, latest: Ints) -> Ints:
-        """When these events began, in device time, within bounds; ``otherwise`` where there is none."""
+    def begun_by(self, latest: Ints, rows: Ints, otherwise: Ints) -> Ints:
+        """The begin of these events in device time, the ``latest`` at most; ``otherwise`` where there is none."""
         known = np.flatnonzero(rows >= 0)
         began = array_of(self.events, "start_ns")[rows[known]] - self.skew_ns
         times = otherwise.copy()
-        least = None if earliest is None else earliest[known]
-        times[known] = np.minimum(began if least is None else np.maximum(began, least), latest[known])
+        times[known] = np.minimum(began, latest[known])
         return times

@@ -8,10 +8,10 @@ from ..described import FROM_FILES, Natural, Positive
 from ..kernels import Tensor
 from ..models.recorded import DecodingName, Part, RecordedModel, StepOfModel, TrainingName, record_of
 from ..models.recorded_stages import Stage, stages_of
-from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch, Op, Python
+from ..program import Instruction, Item, NextBatch, Op, Python
 from .communicator import Place
 from .pipeline import Transfer, schedule
-from .recorded_gradients import Buckets, buckets_of
+from .recorded_gradients import Buckets, backward, buckets_of, update
 from .steps import program_of_steps
 from .training import python
 
@@ -132,11 +132,7 @@ class RecordedLoop:
         return [
             *program,
             *([Item(last.loss, work.loss_log_ns)] if work.reads_loss and has_loss else []),
-            Enter(f"Optimizer.step#{first.optimizer_class}.step"),
-            python(f"torch/optim/{first.optimizer_class.lower()}.py(161): step"),
-            *first.optimizer(),
-            Leave(),
-            Leave(),
+            *update(first),
         ]
 
     def _forward(self, batch: _MicroBatch, micro: int) -> list[Instruction]:
@@ -153,13 +149,9 @@ class RecordedLoop:
     def _backward(self, batches: list[_MicroBatch], micro: int, buckets: Buckets | None) -> list[Instruction]:
         """The backward pass, whose gradients are added to those of the first micro-batch; that of the last one with
         the reduction of them, as they are finished or behind it."""
-        frame = python("torch/_tensor.py(492): backward")
-        batch, first = batches[micro], batches[0].step
-        assert batch.step is not None
-        into = first if micro else None
-        if buckets is None:
-            return [frame, Backward(tuple(batch.step.backward(into=into))), Leave()]
-        return [frame, buckets.backward(batch.step, into), Leave()]
+        step, first = batches[micro].step, batches[0].step
+        assert step is not None
+        return backward(step, buckets, first if micro else None)
 
     def _transfer(self, part: Transfer, batches: list[_MicroBatch]) -> list[Instruction]:
         """Activations go to the next stage and their gradients come back from it."""

@@ -1,17 +1,35 @@
-"""The gradients of a recorded step, which data-parallel ranks add up."""
+"""The gradients of a recorded step: computed, added up by data-parallel ranks, and taken by the optimizer."""
 
 from __future__ import annotations
 
 from ..kernels import Tensor
 from ..models.recorded import StepOfModel
-from ..program import AwaitCommunication, Backward, Communicate, Instruction
+from ..program import AwaitCommunication, Backward, Communicate, Enter, Instruction, Leave
 from .buckets import Filling
 from .communicator import Communicator
+from .training import python
 
 
 def buckets_of(group: Communicator | None, nbytes: int, *, overlapped: bool) -> Buckets | None:
     """Buckets of a rank that shares its gradients with others; ``None`` for one alone."""
     return None if group is None else Buckets(group, nbytes, overlapped=overlapped)
+
+
+def backward(step: StepOfModel, buckets: Buckets | None, into: StepOfModel | None = None) -> list[Instruction]:
+    """The backward pass, which gives its gradients to ``buckets``; ``into`` as `StepOfModel.backward` has it."""
+    passed = Backward(tuple(step.backward(into=into))) if buckets is None else buckets.backward(step, into)
+    return [python("torch/_tensor.py(492): backward"), passed, Leave()]
+
+
+def update(step: StepOfModel) -> list[Instruction]:
+    """The step of the optimizer."""
+    return [
+        Enter(f"Optimizer.step#{step.optimizer_class}.step"),
+        python(f"torch/optim/{step.optimizer_class.lower()}.py(161): step"),
+        *step.optimizer(),
+        Leave(),
+        Leave(),
+    ]
 
 
 class Buckets:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor
 from ..models.recorded import Part, RecordedModel, ReinforcementName, StepOfModel, record_of
-from ..program import AwaitCommunication, Backward, Enter, Instruction, Item, Leave, NextBatch, Python
+from ..program import AwaitCommunication, Instruction, Item, Leave, NextBatch, Python
 from .communicator import Place
-from .recorded_gradients import buckets_of
+from .recorded_gradients import backward, buckets_of, update
 from .reinforcement import marked
 from .steps import program_of_steps
 from .training import python
@@ -87,17 +87,5 @@ class RecordedReinforcementLoop:
     def _update(self, step: StepOfModel) -> list[Instruction]:
         work = self._work
         buckets = buckets_of(self._gradients, work.bucket_bytes, overlapped=work.overlapped_buckets)
-        backward = Backward(tuple(step.backward())) if buckets is None else buckets.backward(step)
-        behind = buckets.behind() if buckets is not None else []
-        return [
-            *step.forward(),
-            python("torch/_tensor.py(492): backward"),
-            backward,
-            Leave(),
-            *behind,
-            Enter(f"Optimizer.step#{step.optimizer_class}.step"),
-            python(f"torch/optim/{step.optimizer_class.lower()}.py(161): step"),
-            *step.optimizer(),
-            Leave(),
-            Leave(),
-        ]
+        computed = [*step.forward(), *backward(step, buckets)]
+        return [*computed, *(buckets.behind() if buckets is not None else ()), *update(step)]
