@@ -12,12 +12,15 @@ from advisor_core.api.facts import (
     KERNELS,
     POINT_TO_POINT,
     PROFILE,
+    Column,
     Facts,
     JobFacts,
     NotApplicable,
     Unavailable,
+    aggregated,
     collective_calls,
     fact,
+    frame_of,
     ledger,
     steps,
     work,
@@ -34,17 +37,27 @@ _CONTROL = 0.01
 """A message below this part of the largest carries shapes or flags, not activations."""
 
 
+KINDS = (
+    Column("type", "text", "", "operator type"),
+    Column("input_shapes", "text", "", "shapes of its inputs"),
+    Column("input_dtypes", "text", "", "dtypes of its inputs"),
+    Column("count", "float", "count", "kernels per step"),
+    Column("median_ns", "float", "ns", "median of what they take"),
+)
+
+
 @dataclass(frozen=True)
 class PipelinePart:
     """The part of one rank in its pipeline. ``members``: the ranks of its pipeline in order of stages.
     ``operations``: send and receive operations per step, ``sends`` of which only send. ``by_type``: computing per step
-    by operator type (class where types are not recorded), ns. ``longest``: its longest kernels with where they stand
-    in the profile."""
+    by operator type (class where types are not recorded), ns. ``kinds``: its kernels by what they compute, `KINDS`,
+    where shapes were recorded. ``longest``: its longest kernels with where they stand in the profile."""
 
     members: tuple[int, ...]
     operations: float
     sends: float
     by_type: pd.Series
+    kinds: pd.DataFrame
     longest: pd.DataFrame
 
 
@@ -53,7 +66,7 @@ class PipelinePart:
     needs=(PROFILE, steps, work, collective_calls),
     wants=(KERNELS,),
     shared=True,
-    frames={"longest": LONGEST_KERNELS},
+    frames={"longest": LONGEST_KERNELS, "kinds": KINDS},
 )
 def pipeline_part(facts: Facts) -> PipelinePart:
     """The pipeline that a rank belongs to, and what the rank computes."""
@@ -74,7 +87,12 @@ def pipeline_part(facts: Facts) -> PipelinePart:
     sends = transfers["operation"].str.fullmatch("send", case=False).sum()
     device = computing_in_steps(facts)
     return PipelinePart(
-        members, len(transfers) / steps, sends / steps, _by_type(device, steps), longest_kernels(facts, device)
+        members,
+        len(transfers) / steps,
+        sends / steps,
+        _by_type(device, steps),
+        _kinds(facts, device, steps),
+        longest_kernels(facts, device),
     )
 
 
@@ -84,14 +102,25 @@ def _by_type(device: pd.DataFrame, steps: int) -> pd.Series:
     return (device["end_ns"] - device["start_ns"]).groupby(kinds).sum() / steps
 
 
+def _kinds(facts: Facts, device: pd.DataFrame, steps: int) -> pd.DataFrame:
+    kernels, kinds = facts.get(KERNELS), ["type", "input_shapes", "input_dtypes"]
+    if kernels is None:
+        return frame_of({column.name: [] for column in KINDS})
+    own = kernels.iloc[device["row"].to_numpy()]
+    own = own[own["input_shapes"].to_numpy() != ""]
+    found: pd.DataFrame = aggregated(own, kinds, count=("duration_ns", "size"), median_ns=("duration_ns", np.median))
+    return found.assign(count=found["count"] / steps, **{name: found[name].astype(str) for name in kinds})
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """``stages``: ranks of each stage that were profiled. ``computing``: ns per step of each stage, on the fastest of
-    its ranks: what the stage has to do, not what a slow rank makes of it. ``slots``: micro-batches per step (times
-    virtual stages), NaN unknown. ``waits``: ns per step and rank."""
+    its ranks: what the stage has to do, not what a slow rank makes of it. ``kinds``: the kernels of that rank, `KINDS`.
+    ``slots``: micro-batches per step (times virtual stages), NaN unknown. ``waits``: ns per step and rank."""
 
     stages: list[list[int]]
     computing: np.ndarray
+    kinds: list[pd.DataFrame]
     slots: float
     waits: dict[int, float]
     walls: dict[int, float]
@@ -123,9 +152,11 @@ def pipeline_of(facts: JobFacts) -> Pipeline:
         rank: float(leaf[leaf.index.str.startswith("compute/") & (leaf.index != _OPTIMIZER)].sum())
         for rank, leaf in per_leaf.items()
     }
+    fastest = [min(stage, key=lambda rank: computes[rank]) for stage in stages]
     return Pipeline(
         stages,
-        np.array([min(computes[rank] for rank in stage) for stage in stages]),
+        np.array([computes[rank] for rank in fastest]),
+        [parts[rank].kinds for rank in fastest],
         _slots(parts, stages),
         {rank: float(leaf.reindex(_P2P_WAIT, fill_value=0).sum()) for rank, leaf in per_leaf.items()},
         {rank: float(leaf.sum()) for rank, leaf in per_leaf.items()},

@@ -11,7 +11,8 @@ from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, KernelsTake, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
 from advisors.columns import COMPUTING, KERNEL, LONGEST_STEP_NS, SAVEABLE_SHARE, WAITS
-from advisors.communication_job.pipelines import PipelinePart, pipeline_of, pipeline_part
+from advisors.communication_job.even_stages import EvenStages, even_stages
+from advisors.communication_job.pipelines import Pipeline, PipelinePart, pipeline_of, pipeline_part
 from advisors.measuring import records, share
 from advisors.messages import message
 
@@ -34,6 +35,21 @@ from advisors.messages import message
         ),
         Column("mean_computing_ns", "float", "ns", "mean of the same over all stages", zh="平均计算"),
         Column("ratio", "float", "ratio", "computing_ns over mean_computing_ns", zh="比值"),
+        Column(
+            "slower",
+            "float",
+            "ratio",
+            "what kernels of the same type, shapes and dtypes take on it, over the mean of all stages; 1 unknown",
+            zh="同样 kernel 的耗时比",
+        ),
+        Column("layers", "text", "", "layers of each stage that are alike, '' unknown", zh="各级层数"),
+        Column(
+            "even_layers",
+            "text",
+            "",
+            "the same, spread as evenly as whole layers can be, '' unknown",
+            zh="均衡后各级层数",
+        ),
         Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages", zh="micro-batch 数"),
         Column("saveable_ns", "float", "ns", "by how much an even split would shorten a step", zh="可节省"),
         SAVEABLE_SHARE,
@@ -64,10 +80,10 @@ def stages(facts: JobFacts, params: Params) -> Observations:
     most, wall = float(pipeline.computing[longest]), pipeline.wall_ns
     longest_ranks = pipeline.stages[longest]
     other_ranks = [rank for number, stage in enumerate(pipeline.stages) if number != longest for rank in stage]
-    # A step lasts as long as one micro-batch through all stages and the other m - 1 through the longest one; with even
-    # stages all of that takes the mean.
-    slots = pipeline.slots
-    saveable = (slots - 1) / slots * (most - mean)
+    # A step lasts as long as one micro-batch through all stages and the other m - 1 through the longest one, which gets
+    # shorter.
+    slots, even = pipeline.slots, even_stages(pipeline)
+    saveable = (slots - 1) / slots * max(most - float(even.quickest.max()), 0.0)
     excess = _type_excess(parts, longest_ranks, other_ranks)
     losers = pipeline.losers(other_ranks)
     frame = pd.DataFrame(
@@ -81,6 +97,9 @@ def stages(facts: JobFacts, params: Params) -> Observations:
                 "computing_ns": most,
                 "mean_computing_ns": mean,
                 "ratio": share(most, mean),
+                "slower": float(even.slower[longest]),
+                "layers": "" if even.layers is None else ", ".join(map(str, even.layers)),
+                "even_layers": "" if even.even is None else ", ".join(map(str, even.even)),
                 "micro_batches": slots,
                 "saveable_ns": saveable,
                 "saveable_share": share(saveable, wall),
@@ -111,13 +130,18 @@ def stages(facts: JobFacts, params: Params) -> Observations:
         title = message("communication_job.longest", rank=longest_ranks[0])
         return [*references, Metric(title, rows)]
 
-    even = {
-        rank: mean / float(computing)
-        for stage, computing in zip(pipeline.stages, pipeline.computing.tolist(), strict=True)
-        for rank in stage
-        if computing
-    }
-    return Observations(frame, evidence, lambda number: losers or longest_ranks, lambda number: KernelsTake(even))
+    return Observations(frame, evidence, lambda number: losers or longest_ranks, lambda number: _even(pipeline, even))
+
+
+def _even(pipeline: Pipeline, even: EvenStages) -> KernelsTake:
+    """Stages with even layers, each at its own speed; at most a stage that is slow gets less work."""
+    return KernelsTake(_takes(pipeline, even.computing), most=KernelsTake(_takes(pipeline, even.quickest)))
+
+
+def _takes(pipeline: Pipeline, computing: np.ndarray) -> dict[int, float]:
+    """Rank to the share of their time that its kernels take where each stage computes for ``computing`` ns."""
+    share = computing / np.maximum(pipeline.computing, 1)
+    return {rank: float(share[n]) for n, stage in enumerate(pipeline.stages) for rank in stage if pipeline.computing[n]}
 
 
 def _type_excess(
