@@ -53,6 +53,7 @@ def rule_file_page() -> str:
         f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
         "`plural('row is', 'rows are')` the words that fit the number, for English; "
         "`part('the step')` the part of a recording in words, or these for all of it; "
+        "`words(one: 'this', other: 'that')` what a text means, or the texts between commas; "
         "`either('rows are missing', 'no row is missing')` those that fit a truth value. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],

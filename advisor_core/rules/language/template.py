@@ -1,6 +1,7 @@
 """Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}``,
-``{{ name | plural('one', 'many') }}``, ``{{ name | either('where it holds', 'where not') }}`` and
-``{{ recorded_part | part('the step') }}`` in it, and nothing more.
+``{{ name | plural('one', 'many') }}``, ``{{ name | either('where it holds', 'where not') }}``,
+``{{ name | words(one: 'what it means', other: 'what that means') }}`` and ``{{ recorded_part | part('the step') }}`` in
+it, and nothing more.
 
 Both sides are kept in bounds. The author (possibly a stranger) may write neither raw HTML nor images, nor links other
 than https. The values (names of kernels, of streams: whatever a profile holds) are escaped as Markdown, so that they
@@ -52,6 +53,10 @@ PLURAL = "plural"
 EITHER = "either"
 """``either('rows are missing', 'no row is missing')``: not the truth value, but the words that fit it."""
 
+WORDS = "words"
+"""``words(python: 'Python code', runtime: 'calls into the runtime')``: not the text, but what it means to a reader; of
+several with commas between them, what all of them mean."""
+
 PART = "part"
 """``part('the step')``: the part of a recording in words, or these where the row is about the whole of it."""
 
@@ -65,6 +70,9 @@ _CHOICE = re.compile(
     r"\(\s*'(?P<yes>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*,"
     r"\s*'(?P<no>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*\)\s*\Z"
 )
+_MEANING = re.compile(
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*:\s*'(?P<words>[A-Za-z\u4e00-\u9fff][A-Za-z\u4e00-\u9fff -]*)'\s*(?:,|\Z)"
+)
 _WHOLE = re.compile(r"\(\s*'(?P<whole>[A-Za-z\u4e00-\u9fff][A-Za-z\u4e00-\u9fff -]*)'\s*\)\s*\Z")
 _STRAY = re.compile(r"\{\{|\}\}|\{%|%\}|\{#|#\}")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&=$^:@])")
@@ -77,7 +85,8 @@ _MAY_BE_ACTIVE = re.compile(r"[<\[`~|]|\t| {4}")
 @dataclass(frozen=True)
 class Slot:
     """A placeholder. ``param``: the parameter it quotes, shown as it is written in the rule. ``forms``: the words of
-    `PLURAL`, for one and for many, of `EITHER`, for what holds and what does not, or of `PART`, for the whole."""
+    `PLURAL`, for one and for many, of `EITHER`, for what holds and what does not, of `WORDS`, a text and what it means
+    in turns, or of `PART`, for the whole."""
 
     symbol: Symbol
     filter: str
@@ -96,6 +105,8 @@ class Slot:
             return self.forms[0 if value else 1] if isinstance(value, bool) else units.format_quantity(value, "", lang)
         if self.filter == PART:
             return self.forms[0] if value is None else escape_markdown(_part_in_words(str(value), lang), lang)
+        if self.filter == WORDS and value is not None:
+            return self._meaning(str(value), lang)
         if isinstance(value, str):
             return code_span(value, lang) if self.filter == "code" else escape_markdown(value, lang)
         if self.filter == "raw":
@@ -105,6 +116,14 @@ class Slot:
         if self.filter:
             return units.format_in(value, _assumed(unit, self.filter), self.filter, lang)
         return units.format_exact(value, unit, lang) if self.param else units.format_quantity(value, unit, lang)
+
+    def _meaning(self, value: str, lang: str) -> str:
+        """What has no words here is shown as it is."""
+        known = dict(zip(self.forms[::2], self.forms[1::2], strict=True))
+        *others, last = (known.get(one) or code_span(one, lang) for one in value.split(", "))
+        if lang == "zh":
+            return "、".join([*others, last])
+        return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True)
@@ -214,10 +233,12 @@ def _slot(found: re.Match[str], scope: Scope) -> Slot:
         return Slot(symbol, name, start, param, _forms(inside["forms"] or "", symbol, filter_at))
     if name == EITHER:
         return Slot(symbol, name, start, param, _choice(inside["forms"] or "", symbol, filter_at))
+    if name == WORDS:
+        return Slot(symbol, name, start, param, _meanings(inside["forms"] or "", symbol, filter_at))
     if name == PART:
         return Slot(symbol, name, start, param, _whole(inside["forms"] or "", symbol, filter_at))
     if inside["forms"]:
-        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural, either and part do")
+        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural, either, words and part do")
     if name:
         _check_filter(name, symbol, param.unit if param else symbol.unit, filter_at)
     return Slot(symbol, name, start, param)
@@ -242,6 +263,17 @@ def _choice(source: str, symbol: Symbol, offset: int) -> tuple[str, str]:
     if symbol.kind != "bool":
         raise SourceError(f"{symbol.key!r} is no truth value", offset)
     return forms["yes"], forms["no"]
+
+
+def _meanings(source: str, symbol: Symbol, offset: int) -> tuple[str, ...]:
+    """The texts of a `WORDS` filter and what they mean, in turns: plain words, in either language."""
+    inside = source.strip()[1:-1]
+    found = list(_MEANING.finditer(inside))
+    if not found or "".join(one.group() for one in found) != inside:
+        raise SourceError("words needs texts and what they mean", offset, "write words(one: 'this', other: 'that')")
+    if symbol.kind != "text":
+        raise SourceError(f"{symbol.key!r} is no text", offset)
+    return tuple(one for meaning in found for one in (meaning["name"], meaning["words"]))
 
 
 def _whole(source: str, symbol: Symbol, offset: int) -> tuple[str, ...]:

@@ -93,6 +93,19 @@ def test_a_part_of_a_recording_is_named_in_words(part: str | None, en: str, zh: 
     assert chinese.render({"kernel": part}, "zh") == zh
 
 
+def test_words_tell_what_texts_mean_and_what_has_none_is_shown_as_it_is(scope: Scope) -> None:
+    english = parse_template("for {{ kernel | words(python: 'Python code', run_time: 'calls') }}", scope)
+    chinese = parse_template("{{ kernel | words(python: 'Python 代码', run_time: '调用') }}", scope)
+    for value, en, zh in (
+        ("python", "for Python code", "Python 代码"),
+        ("python, run_time", "for Python code and calls", "Python 代码、调用"),
+        ("run_time, a*b, python", "for calls, `a*b` and Python code", "调用、`a*b`、Python 代码"),
+        (None, "for unknown", "未知"),
+    ):
+        assert english.render({"kernel": value}, "en") == en
+        assert chinese.render({"kernel": value}, "zh") == zh
+
+
 def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
     assert (
         parse_template("{{ kernel }}/{{ idle_ns | ms }}/{{ kernel | code }}", scope).render({}, "en")
@@ -118,6 +131,10 @@ def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
         ("{{ late | either('<b>', 'no') }}", 10, "either needs the words for what holds and for what does not"),
         ("{{ idle_ns | either('some', 'none') }}", 13, "'idle_ns' is no truth value"),
         ("{{ kernel | part }}", 12, "part needs the words for the whole of a recording"),
+        ("{{ kernel | words() }}", 12, "words needs texts and what they mean"),
+        ("{{ kernel | words(one: 'a', two) }}", 12, "words needs texts and what they mean"),
+        ("{{ kernel | words(one: '<b>') }}", 12, "words needs texts and what they mean"),
+        ("{{ idle_ns | words(one: 'a') }}", 13, "'idle_ns' is no text"),
         ("{{ idle_ns | part('the step') }}", 13, "'idle_ns' is no text"),
         ("{{ idle_ns | ms('row', 'rows') }}", 13, "'ms' takes nothing in brackets"),
         ("{{ kernel | ms }}", 12, "'kernel' is not a number and has no unit"),
