@@ -20,7 +20,6 @@ from advisor_core.api.facts import (
     aggregated,
     collective_calls,
     fact,
-    frame_of,
     ledger,
     steps,
     work,
@@ -105,7 +104,7 @@ def _by_type(device: pd.DataFrame, steps: int) -> pd.Series:
 def _kinds(facts: Facts, device: pd.DataFrame, steps: int) -> pd.DataFrame:
     kernels, kinds = facts.get(KERNELS), ["type", "input_shapes", "input_dtypes"]
     if kernels is None:
-        return frame_of({column.name: [] for column in KINDS})
+        return pd.DataFrame({column.name: [] for column in KINDS})
     own = kernels.iloc[device["row"].to_numpy()]
     own = own[own["input_shapes"].to_numpy() != ""]
     found: pd.DataFrame = aggregated(own, kinds, count=("duration_ns", "size"), median_ns=("duration_ns", np.median))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from advisor_core.sample.causes import Cause
+from advisor_core.sample.scenario import Scenario
 from advisor_core.sample.scenarios import SCENARIOS
 from tests.diagnosis import kept_files
 from tests.diagnosis.__main__ import counterfactuals, in_turn, section_of, with_section
+from tests.diagnosis.counterfactuals import measure
 from tests.diagnosis.counterfactuals.jobs import DOSES, Case, cases
 from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
 from tests.diagnosis.counterfactuals.page import HEADING, section
-from tests.diagnosis.counterfactuals.predictions import Prediction
+from tests.diagnosis.counterfactuals.predictions import Prediction, Range
 from tests.diagnosis.counterfactuals.scores import Errors, score
 from tests.diagnosis.expectations import expectation
 from tests.diagnosis.truth import PRECISE, step_ns
@@ -174,6 +178,49 @@ def test_a_recording_is_like_a_long_run_within_2_percent() -> None:
 def test_a_promise_for_which_more_steps_are_asked_is_told_apart() -> None:
     s = score([_made(76.0), _made(100.0, steps_wanted=40), _made(None)])
     assert s.steps.p95 == pytest.approx(0.25) and s.steady.values == pytest.approx((0.05,))
+
+
+def test_a_job_that_is_recorded_again_as_asked_is_told_apart() -> None:
+    again = _made(100.0, steps_wanted=40, again_ns=84.0, again_range_ns=(79.0, 85.0))
+    assert again.step_error == pytest.approx(0.25) and again.error_as_asked == pytest.approx(0.05)
+    assert again.inside is False and again.inside_as_asked is True
+    s = score([_made(79.2), again, _made(None)])
+    assert s.steps.p95 == pytest.approx(0.25) and s.asked.values == pytest.approx((0.01, 0.05))
+    assert (s.inside, s.inside_asked) == (1, 2)
+
+
+def test_a_job_is_recorded_again_with_as_many_steps_as_its_report_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what decides that is taken from the report: how many steps each recording has."""
+    recorded: list[int] = []
+
+    class Asks(Prediction):
+        def __init__(self, scenario: Scenario, seed: int) -> None:
+            recorded.append(scenario.steps)
+            self.steps = scenario.steps
+
+        reported_ns = 1e8
+
+        def step_ns(self, without: Sequence[Cause]) -> float:
+            return 1e6 * self.steps
+
+        def range_ns(self, without: Sequence[Cause]) -> Range:
+            return (0.0, 1e9)
+
+        def promised(self, without: Sequence[Cause]) -> tuple[Cause, ...]:
+            return tuple(without)
+
+        def steps_wanted(self, without: Sequence[Cause]) -> int | None:
+            return {1: None, 2: 12}[len(without)]
+
+    monkeypatch.setattr(measure, "Prediction", Asks)
+    case = job("prefill-one")
+    found = measured(case, Asks.step_ns)
+    assert recorded == [case.scenario.steps, 12]
+    alone, both = ([one for one in found if len(one.cures) == count] for count in (1, 2))
+    assert all(one.again_ns is None and one.predicted_ns == 1e6 * case.scenario.steps for one in alone)
+    assert all(one.again_ns == 12e6 and one.predicted_ns == 1e6 * case.scenario.steps for one in both)
+    measured(replace(case, dose=0.5), Asks.step_ns)
+    assert recorded[2:] == [case.scenario.steps]
 
 
 def test_silence_is_right_where_nothing_is_won() -> None:

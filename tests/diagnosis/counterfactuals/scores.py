@@ -40,7 +40,8 @@ class Score:
     """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``silent``: of the others,
     those where what has no finding wins too little; ``inside``: of the predicted ones, those whose truth is in the
     promised range; ``near``: those whose step is within 5 %; ``alike``: the steps of those whose recording is
-    representative; ``steady``: of those for which the report asks for no more steps; ``widths``: of the promised
+    representative; ``steady``: of those for which the report asks for no more steps; ``asked`` and ``inside_asked``:
+    steps and ranges where the job is recorded again as the report asks; ``widths``: of the promised
     ranges, over the true savings; ``noise``: how far the truths may be off."""
 
     count: int
@@ -51,6 +52,8 @@ class Score:
     steps: Errors
     alike: Errors
     steady: Errors
+    asked: Errors
+    inside_asked: int
     savings: Errors
     widths: Errors
     noise: Errors
@@ -67,6 +70,8 @@ def score(found: Sequence[Counterfactual]) -> Score:
         steps=Errors.of(one.step_error for one in found),
         alike=Errors.of(one.step_error for one in found if one.representative),
         steady=Errors.of(one.step_error for one in found if one.steps_wanted is None),
+        asked=Errors.of(one.error_as_asked for one in found),
+        inside_asked=sum(bool(one.inside_as_asked) for one in found),
         savings=Errors.of(one.saving_error for one in found),
         widths=Errors.of(one.width for one in found),
         noise=Errors.of(one.noise for one in found),
