@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
 
 
 SAME = 0.8
@@ -78,7 +79,16 @@ def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, node
             previous_run.share = min(previous_run.share, stack.share)
         else:
             runs.append(Run(rows, stack.starts, stack.ends, stack.share, is_backward))
-    return runs
+    forward = ~nodes.backward[rows] & marks.heavy[rows]
+    return [run for run in runs if not _is_one_layer(run, runs, forward)]
+
+
+def _is_one_layer(run: Run, runs: Sequence[Run], forward: Bools) -> bool:
+    """Whether what repeats is not a layer but a micro-batch: forward and backward through the only layer of a stage,
+    and what is around it. Layers that are computed again for the backward pass ran forward before. ``forward``: heavy
+    kernels of the forward pass."""
+    both = run.backward and all(forward[start:end].any() for start, end in zip(run.starts, run.ends, strict=True))
+    return both and not any(not other.backward and len(other) == len(run) and other.first < run.first for other in runs)
 
 
 def _same_layer(left: Counter[int], right: Counter[int]) -> bool:

@@ -134,6 +134,26 @@ def test_gradients_of_micro_batches_are_added_up_and_reduced_once() -> None:
     assert sum(reduced) == sum(model.new(storage).nbytes for storage in finished)
 
 
+@pytest.mark.parametrize("name", ["vit", "gpt2", "llama", "resnet"])
+def test_a_gradient_is_added_right_behind_the_node_that_computes_it(name: TrainingName) -> None:
+    """PyTorch's engine runs nodes that keep gradients first. What comes between is the node that turns the gradient of
+    a weight back, and one that adds up the gradients of an input."""
+    (program,) = programs(RecordedTraining(name, steps=1, micro_batches=2), Layout())
+    since: list[set[int]] = []
+    added = 0
+    for one in flat(program):
+        if not isinstance(one, Node) or not any(isinstance(op, Op) and op.launch is not None for op in one.ops):
+            continue
+        launched = [op for op in one.ops if isinstance(op, Op) and op.launch is not None]
+        if one.name == "torch::autograd::AccumulateGrad":
+            gradient = launched[0].inputs[1]
+            assert id(gradient.storage) in set().union(*since[-2:])
+            added += 1
+        else:
+            since.append({id(out.storage) for op in launched for kernel in op.launch.kernels for out in kernel.outputs})
+    assert added == sum(map(len, record_of(name, ()).gradients.values()))
+
+
 def test_the_optimizer_reads_the_sum_of_all_micro_batches() -> None:
     (program,) = programs(RecordedTraining("vit", steps=1, micro_batches=2), Layout())
     added = {

@@ -75,6 +75,9 @@ collective it is. No kernel of the program."""
 ACCUMULATE: Final = "torch::autograd::AccumulateGrad"
 """The node that keeps the gradient of a weight, or adds it to what it has kept."""
 
+PRODUCT: Final = "aten::mm"
+"""What computes the gradient of the weight of a linear layer."""
+
 NO_SEQUENCE: Final = 2**63
 """Numbers of autograd from here on are none: those of nodes that belong to no operator."""
 
@@ -173,6 +176,20 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
         data.get("tensor", 1),
         data.get("advantages"),
     )
+
+
+def _nodes(operators: Iterable[Operator]) -> Iterator[list[Operator]]:
+    """The operators of each node of the backward pass, in order. Several nodes that keep gradients may follow each
+    other, which have no number of their own: each begins with an ``aten::detach``."""
+    keeping = 0
+
+    def node(one: Operator) -> tuple[str, int, int]:
+        nonlocal keeping
+        keeping += one.node == ACCUMULATE and one.name == "aten::detach"
+        return one.node, one.sequence, keeping
+
+    for _, found in groupby(operators, key=node):
+        yield list(found)
 
 
 def _gradients(operators: Iterable[Operator], memory: list[int], kept: frozenset[int]) -> dict[int, tuple[int, ...]]:
@@ -294,8 +311,8 @@ class StepOfModel:
         finished = self._record.gradients
         program: list[Instruction] = []
         waiting: deque[int] = deque()
-        for (name, sequence), operators in groupby(self._of("backward"), key=lambda one: (one.node, one.sequence)):
-            done = list(operators)
+        for done in _nodes(self._of("backward")):
+            name, sequence = done[0].node, done[0].sequence
             if into is not None and name == ACCUMULATE:
                 here = [storage for one in done for storage in finished.get(one.number, ())]
                 if here or waiting:
@@ -304,11 +321,15 @@ class StepOfModel:
                 continue
             ops = tuple(one for one in self._instructions(done) if not isinstance(one, Item))
             program.append(Node(name, self._number(sequence), ops))
-            for storage in (storage for one in done for storage in finished.get(one.number, ())):
-                if into is not None:
-                    waiting.append(storage)
-                elif ready is not None:
-                    program += ready(self.tensor(storage))
+            of_node = [one for one in done if one.number in finished]
+            if into is not None:
+                # The gradient of a weight that was turned goes through the node that turns it back first.
+                of_node.sort(key=lambda one: one.name == PRODUCT)
+                waiting += (storage for one in of_node for storage in finished[one.number])
+            elif ready is not None:
+                program += (
+                    each for one in of_node for storage in finished[one.number] for each in ready(self.tensor(storage))
+                )
         for storage in waiting:
             program += self._added(into or self, storage, ready, ())
         return program

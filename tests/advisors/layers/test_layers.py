@@ -13,11 +13,13 @@ from advisor_core.facts.store import FactStore
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import fact_store
 from advisor_core.sample.models.model import ModelShape
+from advisors.fusion.nodes import KernelNodes
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.drawings import blocks
 from advisors.layers.layers import Layers, layers
 from advisors.layers.marks import Marks
-from advisors.layers.runs import Run
+from advisors.layers.runs import Run, runs_of
+from advisors.layers.stacks import Stack
 from advisors.step_kernels import step_kernels
 from tests.advisors.build import host
 
@@ -192,3 +194,30 @@ def test_the_layers_of_real_recordings(profiles: Path, name: str) -> None:
     found = facts_of(profiles / name)[layers]
     assert isinstance(found, Layers)
     assert list(zip(found.towers["layers"], found.towers["kernels"], strict=True)) == [REAL[name]]
+
+
+def _runs(*units: str) -> list[tuple[bool, int]]:
+    """Direction and number of layers of the runs over stacks of equal units, ``f`` a product of the forward and ``b``
+    one of the backward pass: ``fffbbb*4`` are four such units."""
+    kinds, stacks = "", []
+    for unit in units:
+        one, _, count = unit.partition("*")
+        starts = len(kinds) + len(one) * np.arange(int(count))
+        stacks.append(Stack(starts, starts + len(one), 1.0, apart=True))
+        kinds += one * int(count)
+    marks = _marks(" ".join(["product"] * len(kinds)))
+    backward = np.array([kind == "b" for kind in kinds], dtype=np.bool_)
+    marks.gradient[:] = backward
+    rows = np.arange(len(kinds))
+    types = np.where(backward, 1, 0)
+    found = runs_of(rows, types, stacks, marks, KernelNodes([], backward))
+    return [(run.backward, len(run)) for run in found]
+
+
+def test_micro_batches_through_a_single_layer_are_no_layers() -> None:
+    """What runs forward and backward in turns is a stage of one layer; where the layers ran forward before, the same
+    are layers that are computed again."""
+    assert _runs("fffbbb*7") == []
+    assert _runs("fff*7", "fffbbb*7") == [(False, 7), (True, 7)]
+    assert _runs("fff*3", "fffbbb*7") == [(False, 3)]
+    assert _runs("fff*3", "bbbb*3", "fff*3", "bbbb*3") == [(False, 3), (True, 3)] * 2
