@@ -48,7 +48,7 @@ def _staged(kernels: StepSequence, found: Sequence[Stack]) -> list[Stack]:
             continue
         start, end = int(stack.starts[0]), int(stack.ends[0])
         search = _Stage(kernels, kernels.type[start:end], np.flatnonzero(kernels.heavy[start:end]))
-        whole = search.with_first(stack, _end(stages))
+        whole = search.turned(stack, _end(stages))
         if whole is None and stages and not stages[-1].apart and stages[-1].kernels < end - start:
             # What repeats within the first block is no stack of layers.
             whole = search.with_first(stack, _end(stages[:-1]))
@@ -83,8 +83,25 @@ class _Stage:
         if start <= least or written[start - 1] != written[end - 1]:
             return None
         first = self._block_before(start, least)
-        if first is None:
-            return None
+        return None if first is None else self._behind(first, stack)
+
+    def turned(self, stack: Stack, least: int) -> Stack | None:
+        """The same where the equal blocks can have been found some kernels too early: the first block ends with a
+        convolution that is like the one beside it. The turn by which the first block has most of a block."""
+        signature, end = self.kernels.signature, int(stack.ends[-1])
+        length = len(self.unit)
+        again = signature[end : end + length - 1] == signature[end - length :][: min(length - 1, len(signature) - end)]
+        found: list[Stack] = []
+        for by in range((len(again) if again.all() else int(again.argmin())) + 1):
+            later = Stack(stack.starts + by, stack.ends + by, stack.share, stack.apart)
+            products = np.flatnonzero(self.kernels.heavy[int(later.starts[0]) : int(later.ends[0])])
+            whole = _Stage(self.kernels, np.roll(self.unit, -by), products).with_first(later, least)
+            found += [] if whole is None else [whole]
+        return max(found, key=lambda one: one.share, default=None)
+
+    def _behind(self, first: int, stack: Stack) -> Stack:
+        """The stack behind a block that begins at ``first``."""
+        start = int(stack.starts[0])
         starts, ends = np.append(first, stack.starts), np.append(start, stack.ends)
         common = longest_common(self.unit.tolist(), self.kernels.type[first:start].tolist())
         share = min(stack.share, common * len(starts) / int((ends - starts).sum()))

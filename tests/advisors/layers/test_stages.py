@@ -19,15 +19,20 @@ WIDENING = (*BLOCK[:8], "conv", "bn", "add", "relu")
 WITHOUT_SUM = tuple(kind for kind in BLOCK if kind != "add")
 
 
-def network(*stages: int, first: tuple[str, ...] = WIDENING) -> StepSequence:
+def network(*stages: int, first: tuple[str, ...] = WIDENING, same_width: bool = False) -> StepSequence:
     """Forward passes of stages of so many blocks behind a stem. Kernels have a signature of type, stage, place in the
-    block and whether they are of the first block, whose products have sizes of their own."""
+    block and whether they are of the first block, whose products have sizes of their own; with ``same_width`` the last
+    convolution of the first block of the first stage and the one beside it have those of the blocks behind it, as in
+    ResNet, where the stem is as wide as the blocks inside."""
     kernels = [("conv", "stem"), ("bn", "stem"), ("relu", "stem"), ("pool", "stem")]
     written = [-1] * len(kernels)
     for stage, blocks in enumerate(stages):
         for block in range(blocks):
             types = first if block == 0 else BLOCK
-            kernels += [(kind, f"{stage} {place} {block == 0}") for place, kind in enumerate(types)]
+            for place, kind in enumerate(types):
+                alike = same_width and stage == 0 == block and place > 5
+                like = place - 2 if alike and place > 7 else place
+                kernels.append((kind, f"{stage} {like} {block == 0 and not alike}"))
             written += [stage] * len(types)
     kernels += [("mean", "head"), ("matmul", "head")]
     types = np.unique([kind for kind, _ in kernels], return_inverse=True)[1]
@@ -47,6 +52,14 @@ def counts(sequence: StepSequence) -> list[int]:
 @pytest.mark.parametrize("stages", [(3, 4, 6, 3), (3, 3, 9, 3), (2, 2, 3, 4)])
 def test_the_first_block_is_of_the_stage(stages: tuple[int, ...], first: tuple[str, ...]) -> None:
     assert counts(network(*stages, first=first)) == list(stages)
+
+
+@pytest.mark.parametrize("stages", [(3, 4, 6, 3), (4, 2, 3)])
+def test_equal_blocks_that_seem_to_begin_in_the_first_one_are_turned(stages: tuple[int, ...]) -> None:
+    sequence = network(*stages, same_width=True)
+    assert counts(sequence) == list(stages)
+    found = with_first_blocks(sequence, stacks(sequence, len(sequence.type)), len(sequence.type))
+    assert found[0].starts[:2].tolist() == [4, 4 + len(WIDENING)]
 
 
 def test_stages_follow_one_another_and_leave_stem_and_head_outside() -> None:
