@@ -13,6 +13,7 @@ from advisors.communication import (
     batch_norm,
     contention,
     expansion,
+    gathered_logits,
     late_rank,
     launch_gaps,
     links,
@@ -44,6 +45,7 @@ ADVISORS = (
     contention.contention,
     micro_batches.micro_batches,
     batch_norm.batch_norm,
+    gathered_logits.gathered_logits,
     retransmission.retransmission,
     ports.ports,
 )
