@@ -44,14 +44,32 @@ def installed_host() -> Host:
 @functools.cache
 def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
     """The host and the selected rules, once per process. Raises `RuleFileError`."""
-    host = installed_host()
-    return host, rule_book(host, options)
+    return installed_host(), _selected(_installed_rules(options.rulesets, options.overrides, options.origins), options)
+
+
+@functools.cache
+def _installed_rules(
+    rulesets: tuple[Path, ...], overrides: tuple[tuple[str, Scalar], ...], origins: Origins
+) -> RuleBook:
+    """All rules, whichever are selected: those who serve several questions of a job read them once."""
+    return _loaded(installed_host(), RunOptions(rulesets=rulesets, overrides=overrides, origins=origins))
+
+
+def forget_rules() -> None:
+    """The next run of this process reads the rules anew."""
+    prepared.cache_clear()
+    _installed_rules.cache_clear()
 
 
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
     and told in the book's ``problems``. Our own sets, which tests check, are taken on trust, but for rules that others
     change. Raises `RuleFileError` for options about rules that do not fit."""
+    return _selected(_loaded(host, options), options)
+
+
+def _loaded(host: Host, options: RunOptions) -> RuleBook:
+    """All rules, with the thresholds that the user set. Raises `RuleFileError` for one that does not fit."""
     book = load_rules(
         [*host.rulesets.values(), *options.rulesets],
         host.advisors,
@@ -66,6 +84,11 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
     settings = {setting_name(key, options.origins.of_setting(key)) for key, _ in options.overrides}
     if any(problem.file in settings for problem in book.problems):
         raise RuleFileError(book.problems)
+    return book
+
+
+def _selected(book: RuleBook, options: RunOptions) -> RuleBook:
+    """The rules of the book that the options leave. Raises `RuleFileError` for a name that no rule has."""
     if options.select:
         book = book.select(options.select, options.origins)
     return book.ignore(options.ignore, options.origins) if options.ignore else book

@@ -23,7 +23,7 @@ from advisor_core.rules.files import yaml_file
 from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
 from advisor_core.rules.language import template
 from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions, prepared, rule_book
+from advisor_core.run.prepared import RunOptions, forget_rules, prepared, rule_book
 from tests.advisors.build import ROOT, host
 from tests.report_fixtures import many_findings
 
@@ -220,7 +220,7 @@ def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], shared_sa
     """The texts and advice of what it found, the name of what is in order, and nothing of rules for other devices. What
     was checked before it was installed is not checked again."""
     profile = shared_sample("healthy-training-single")
-    prepared.cache_clear()
+    forget_rules()
     options = RunOptions()
     result = run([profile], options)
     found = {finding.rule for finding in result.findings}

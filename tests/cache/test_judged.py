@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import time
 from collections.abc import Callable
 from functools import cache
@@ -19,14 +20,13 @@ from advisor_core.run.kept_ranks import kept_of, printed
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import Compared
-from advisor_core.sample import write_sample
-from tests.sample.small import small
 
-FEW = ("HD", "CO")
-"""Rules of a rank and of the job; which of them judge makes no difference to what is kept."""
-KEPT = RunOptions(cache_bytes=1 << 30, select=FEW)
-ALL = dataclasses.replace(KEPT, select=())
+FEW = ("HD001", "CO001")
+"""A rule of a rank and one of the job; which of them judge makes no difference to what is kept."""
+HIGHER = (("HD001.idle_share", 0.98), ("CO001.medium_share", 0.98), ("CO001.high_share", 0.99))
 LOWER = (("HD001.idle_share", 0.0001), ("CO001.medium_share", 0.0001), ("CO001.high_share", 0.5))
+KEPT = RunOptions(cache_bytes=1 << 30, select=FEW, overrides=HIGHER)
+ALL = RunOptions(cache_bytes=1 << 30)
 
 
 class Kept:
@@ -50,10 +50,10 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def kept(short_job: Path, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A run on two ranks, whose files are old enough to be kept, has been."""
     above = tmp_path_factory.mktemp("kept")
-    write_sample(above / "job", scenario=small("healthy-compact"))
+    shutil.copytree(short_job, above / "job")
     then = time.time() - 60
     for file in above.rglob("*"):
         os.utime(file, (then, then))
@@ -116,8 +116,8 @@ def test_files_that_changed_meanwhile_are_measured_anew(
 
 def test_other_rules_measure_what_they_ask_for(kept: Kept, plain: Callable[..., RunResult]) -> None:
     """Facts tell the reader what they meet: which of them were asked is part of what is kept."""
-    options = dataclasses.replace(KEPT, select=("HD",))
-    assert told(kept.run(options)) == told(plain(select=("HD",)))
+    options = dataclasses.replace(KEPT, select=("HD001",))
+    assert told(kept.run(options)) == told(plain(select=("HD001",), overrides=HIGHER))
     assert sorted(kept.read) == [0, 1]
     kept.run(options)
     assert kept.read == []

@@ -16,7 +16,7 @@ from advisor_core.result.run import Diagnostic, RunResult
 from advisor_core.run import kept_ranks, kept_results
 from advisor_core.run.kept_results import kept_or_run
 from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions, installed_host, prepared
+from advisor_core.run.prepared import RunOptions, forget_rules, installed_host
 from advisor_core.run.request import Request
 from advisor_core.text.base import Text
 from tests.cache.rank import write_rank
@@ -89,7 +89,7 @@ def test_a_rule_file_that_changed_is_another_result(runs: Runs, tmp_path: Path) 
     rules = tmp_path / "mine.yaml"
     for number, why in enumerate(("as it is quiet", "as it is loud", "as it is quiet"), start=1):
         rules.write_text(f"override: HD001\nenabled: false\nwhy: {why}\n")
-        prepared.cache_clear()  # another process
+        forget_rules()  # another process
         result = runs(rulesets=(rules,))
         assert why in told(result)
         assert runs.made == min(number, 2), "the third is the first again"

@@ -100,7 +100,7 @@ class Trace:
         return [event for event in self.events if event.category == "cuda_runtime" and event.name in names]
 
 
-@lru_cache(1)  # one is hundreds of megabytes
+@lru_cache(3)  # one is up to a hundred megabytes, and tests take turns with three
 def trace(path: Path) -> Trace:
     raw = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)["traceEvents"]
     events = tuple(_event(event) for event in raw if event.get("ph") == "X" and event["cat"] != "Trace")
@@ -128,16 +128,18 @@ class _Operators:
     """The operators around a call."""
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self.of_thread: dict[int, list[Event]] = defaultdict(list)
+        self.starts: dict[int, list[int]] = defaultdict(list)
+        self.open: dict[int, list[tuple[Event, ...]]] = defaultdict(lambda: [()])
+        """For each operator of a thread in turn, and for none: those that have not ended when it starts, with it."""
         for event in sorted(events, key=lambda event: (event.start, -event.ns)):
             if event.category == "cpu_op":
-                self.of_thread[event.thread].append(event)
-        self.starts = {thread: [event.start for event in own] for thread, own in self.of_thread.items()}
+                opened = self.open[event.thread]
+                self.starts[event.thread].append(event.start)
+                opened.append((*(other for other in opened[-1] if other.end > event.start), event))
 
     def __call__(self, call: Event) -> tuple[Event, ...]:
-        own = self.of_thread.get(call.thread, [])
-        last = bisect_right(self.starts.get(call.thread, []), call.start)
-        return tuple(event for event in reversed(own[max(0, last - 4_000) : last]) if event.end > call.start)
+        opened = self.open[call.thread][bisect_right(self.starts[call.thread], call.start)]
+        return tuple(event for event in reversed(opened) if event.end > call.start)
 
 
 def covered(events: Iterable[Event]) -> list[Span]:

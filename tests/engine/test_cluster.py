@@ -282,7 +282,7 @@ def test_a_worker_answers_only_with_what_is_expected(tmp_path: Path, monkeypatch
     expected = Expected(installed(), rules([ours]), files(place))
     require("tcp://worker", expected, source)
     cleared: list[bool] = []
-    monkeypatch.setattr(on_worker.prepared, "cache_clear", lambda: cleared.append(True))
+    monkeypatch.setattr(on_worker, "forget_rules", lambda: cleared.append(True))
     require("tcp://worker", expected, source)
     assert not cleared
     ours.write_text("rules: [ ]")

@@ -453,11 +453,11 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
             setattr(module, name, hookimpl(hook))
         monkeypatch.setattr(preparing, "load_host", lambda: load_host([("broken", module)]))
         preparing.installed_host.cache_clear()
-        preparing.prepared.cache_clear()
+        preparing.forget_rules()
 
     yield plug
     preparing.installed_host.cache_clear()
-    preparing.prepared.cache_clear()
+    preparing.forget_rules()
 
 
 _AMOUNT = [Column("amount", "float", "ns", "an amount")]

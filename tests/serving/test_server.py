@@ -23,10 +23,12 @@ anyio = pytest.importorskip("anyio")
 JOB = """
 name: small
 like: healthy-compact
-training: {steps: 3, model: {layers: 2}}
+training: {steps: 2, micro_batches: 2, model: {layers: 2}}
 layout: {ranks: 2}
 causes: [unfused-swiglu]
 """
+SETTINGS = 'select = ["CO001", "CO006", "DQ002", "HD001", "NS011"]\n'
+"""Rules that find something in it, and one that does not; what is served of their results is the same for all."""
 T = TypeVar("T")
 TOOLS = {"run", "findings", "explain", "what_if", "compare", "collect"}
 
@@ -37,14 +39,19 @@ def advisor(*arguments: str | Path) -> str:
     return found.stdout
 
 
+def settings(root: Path) -> tuple[str | Path, ...]:
+    return ("--config", root / "advisor.toml")
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``profile``, the ``report.json`` of it, ``later.json``, the same again, and ``kept.yaml``, a
-    baseline."""
+    """``profile``, the ``report.json`` of it, ``later.json``, the same again, ``kept.yaml``, a baseline, and
+    ``advisor.toml``, the settings of all."""
     root = tmp_path_factory.mktemp("root")
+    (root / "advisor.toml").write_text(SETTINGS, encoding="utf-8")
     (root / "job.yaml").write_text(JOB, encoding="utf-8")
     write_sample(root / "profile", scenario=job_from(root / "job.yaml"))
-    advisor("run", root / "profile", "-o", root, "--format", "json", "-q", "--no-config")
+    advisor("run", root / "profile", "-o", root, "--format", "json", "-q", *settings(root))
     shutil.copy(root / "report.json", root / "later.json")
     advisor("baseline", "write", root / "report.json", root / "kept.yaml")
     return root
@@ -52,7 +59,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def talk(root: Path, talked: Callable[[Any], Awaitable[T]], *options: str) -> T:
     """What ``talked`` gives with a client of a server of its own."""
-    command = ["-m", "advisor_core", "mcp", "--root", str(root), "--no-config", *options]
+    command = ["-m", "advisor_core", "mcp", "--root", str(root), *map(str, settings(root)), *options]
     server = mcp.StdioServerParameters(command=sys.executable, args=command, cwd=str(root))
 
     async def connected() -> T:
@@ -114,17 +121,18 @@ def test_the_tools_give_what_the_commands_write(root: Path) -> None:
         shown = [name for problem in answer["problems"] for name in problem["findings"]]
         assert answer["findings"] == [own[name] for name in shown]
     assert [problem["number"] for problem in told["one"]["problems"]] == ["F1"]
-    quiet = ("--no-config", "-q")
-    assert told["explain"] + "\n" == advisor("explain", root / "report.json", "F1", "--lang", "zh", "--no-config")
+    same = settings(root)
+    quiet = (*same, "-q")
+    assert told["explain"] + "\n" == advisor("explain", root / "report.json", "F1", "--lang", "zh", *same)
     asked = ("--scale", "matmul=0.5", "--without", "F1", "--format", "json", *quiet)
     assert told["what_if"] == json.loads(advisor("what-if", root / "profile", *asked))
     pair = (root / "report.json", root / "later.json")
     assert told["compare"] == json.loads(advisor("compare", *pair, "-o", "-", "--format", "json", *quiet))
     (against,) = told["against"]["comparisons"]
     assert against["obstacles"][0]["about"] == "baseline" and against["verdict"]["difference_ns"] == 0
-    collected = advisor("collect", root / "report.json", "--for", "verl", "--no-config")
+    collected = advisor("collect", root / "report.json", "--for", "verl", *same)
     assert told["collect"].rstrip() == collected.rstrip()
-    assert told["default"].rstrip() == advisor("collect", "--no-config").rstrip()
+    assert told["default"].rstrip() == advisor("collect", *same).rstrip()
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before, "nothing is written"
 
 

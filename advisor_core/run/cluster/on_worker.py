@@ -22,7 +22,7 @@ from advisor_core.remote.elsewhere import Part, not_reached
 from advisor_core.remote.url import Url
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
-from advisor_core.run.prepared import prepared
+from advisor_core.run.prepared import forget_rules
 from advisor_core.run.rank import Held, hold, release
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -149,7 +149,7 @@ def require(place: str, expected: Expected, source: RankInput) -> None:
     if found := differences(expected.rules, read):
         raise ClusterError(other_rules(place, found))
     if _rules_read.setdefault(rulesets, read) != read:
-        prepared.cache_clear()
+        forget_rules()
         _rules_read[rulesets] = read
     if expected.files is not None and (seen := files(source.directory)) != expected.files:
         raise ClusterError(

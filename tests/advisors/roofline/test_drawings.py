@@ -95,7 +95,7 @@ def test_a_report_names_the_problems_of_the_class_of_the_step(
     result_of: ResultOf, shared_sample: Callable[..., Path]
 ) -> None:
     """For the reward the device waits for the host: the problems there claim idle time."""
-    result = result_of(shared_sample("healthy-rl"))
+    result = result_of(shared_sample(small("healthy-rl")))
     (view,) = (view for view in result.views if view.id == "first-looks-rank0")
     assert isinstance(view, TableView)
     rows = {english(row[0]): row for row in view.data.rows}
