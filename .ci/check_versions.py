@@ -34,6 +34,8 @@ PART = (
             "the_plugin_adds_a_report_and_formats_for_programs",
             "a_renderer_that_is_imported_on_demand_lacks_nothing",
             "prose_of_strangers_is_safe_html",
+            "links_in_prose_do_not_give_away_the_page",
+            "code_spans_hold_any_value",
             "prose_rewritten_as_markdown_reads_the_same",
             "a_change_of_the_plan_that_holds_on_conditions_only_says_so",
         )
