@@ -101,7 +101,7 @@ def best_repeat(
     ``types``: coarser values, by which the end of a unit is recognised. ``rare``: elements that each repetition should
     have, if the stretch has any. Both are of the whole sequence. Where units differ in size, their first elements tell
     where they begin; ``mirrored``: their last ones tell where they end. ``only``: what is none of these is
-    looked at without its first or last unit, which may have other sizes.
+    looked at without its first or last unit or both, which may have other sizes.
     """
     best, best_rank = None, (False, False, False, 0, 0, 0)
     order = slice(None, None, -1) if mirrored else slice(None)
@@ -122,11 +122,11 @@ def best_repeat(
 
 
 def _without_ends(repeat: Repeat, sequence: Ints) -> Iterator[Repeat]:
-    """The same units without the first one, and without the last one."""
+    """The same units without the first one, without the last one, and without both."""
     if len(repeat.starts) > LEAST_KEPT:
         start, units = repeat.start, repeat.placed(-repeat.start)
         values = np.unique(sequence[start : repeat.end], return_inverse=True)[1]
-        for kept in (slice(1, None), slice(0, -1)):
+        for kept in (slice(1, None), slice(0, -1), slice(1, -1))[: len(units.starts) - 1]:
             yield _repeat(values, units.starts[kept], units.ends[kept]).placed(start)
 
 

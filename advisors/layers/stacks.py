@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,9 +46,15 @@ class StepSequence:
     written: Ints
     shaped: bool
 
+    @cached_property
+    def goes_on(self) -> Bools:
+        """Heavy kernels that are like the one before them: a convolution on a GPU can be several kernels."""
+        found: Bools = np.append(False, (self.signature[1:] == self.signature[:-1]) & self.heavy[:-1])
+        return found
+
     def mirrored(self) -> StepSequence:
         """The same kernels in reversed order."""
-        turned = {name: values[::-1] for name, values in vars(self).items() if name != "shaped"}
+        turned = {one.name: getattr(self, one.name)[::-1] for one in fields(self) if one.name != "shaped"}
         return StepSequence(**turned, shaped=self.shaped)
 
     def best_repeat(self, start: int, end: int, *, mirrored: bool = False) -> Repeat | None:

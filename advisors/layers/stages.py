@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -47,7 +48,7 @@ def _staged(kernels: StepSequence, found: Sequence[Stack]) -> list[Stack]:
             stages.append(stack)
             continue
         start, end = int(stack.starts[0]), int(stack.ends[0])
-        search = _Stage(kernels, kernels.type[start:end], np.flatnonzero(kernels.heavy[start:end]))
+        search = _Stage(kernels, start, end)
         whole = search.turned(stack, _end(stages))
         if whole is None and stages and not stages[-1].apart and stages[-1].kernels < end - start:
             # What repeats within the first block is no stack of layers.
@@ -71,11 +72,31 @@ def _end(stages: Sequence[Stack]) -> int:
 
 @dataclass(frozen=True)
 class _Stage:
-    """Looks for stages whose blocks have the types of a ``unit`` with ``products`` at these places."""
+    """Looks for stages whose blocks are like the kernels from ``start`` to ``end``."""
 
     kernels: StepSequence
-    unit: Ints
-    products: Ints
+    start: int
+    end: int
+
+    @cached_property
+    def unit(self) -> Ints:
+        """The types of a block."""
+        return np.asarray(self.kernels.type[self.start : self.end])
+
+    @cached_property
+    def first_product(self) -> int:
+        """Its place in the block."""
+        return int(self.kernels.heavy[self.start : self.end].argmax())
+
+    def products(self, start: int, end: int) -> Ints:
+        """The places of products, each once, between these places."""
+        kernels = self.kernels
+        return np.flatnonzero(kernels.heavy[start:end] & ~kernels.goes_on[start:end]) + start
+
+    def types(self, start: int, end: int) -> list[int]:
+        """The types between these places, those of a product once."""
+        found: list[int] = self.kernels.type[start:end][~self.kernels.goes_on[start:end]].tolist()
+        return found
 
     def with_first(self, stack: Stack, least: int) -> Stack | None:
         """The stack with the first block of its stage; ``None`` where none is there, not before ``least``."""
@@ -87,17 +108,31 @@ class _Stage:
 
     def turned(self, stack: Stack, least: int) -> Stack | None:
         """The same where the equal blocks can have been found some kernels too early: the first block ends with a
-        convolution that is like the one beside it. The turn by which the first block has most of a block."""
+        convolution that is like the one beside it. The turn with most blocks, and by which the first one has most of a
+        block."""
         signature, end = self.kernels.signature, int(stack.ends[-1])
         length = len(self.unit)
         again = signature[end : end + length - 1] == signature[end - length :][: min(length - 1, len(signature) - end)]
         found: list[Stack] = []
         for by in range((len(again) if again.all() else int(again.argmin())) + 1):
-            later = Stack(stack.starts + by, stack.ends + by, stack.share, stack.apart)
-            products = np.flatnonzero(self.kernels.heavy[int(later.starts[0]) : int(later.ends[0])])
-            whole = _Stage(self.kernels, np.roll(self.unit, -by), products).with_first(later, least)
+            later = self._whole(Stack(stack.starts + by, stack.ends + by, stack.share, stack.apart), least)
+            whole = _Stage(self.kernels, self.start + by, self.end + by).with_first(later, least)
             found += [] if whole is None else [whole]
-        return max(found, key=lambda one: one.share, default=None)
+        return max(found, key=lambda one: (len(one.starts), one.share), default=None)
+
+    def _whole(self, stack: Stack, least: int) -> Stack:
+        """The stack with equal blocks before and behind it, which differ from those that were compared where a block
+        is cut elsewhere."""
+        signature, length = self.kernels.signature, len(self.unit)
+        starts, unit = stack.starts.tolist(), signature[int(stack.starts[-1]) :][:length]
+        if (np.diff(stack.starts) != length).any() or int(stack.ends[-1]) != starts[-1] + length:
+            return stack
+        while starts[0] - length >= least and np.array_equal(signature[starts[0] - length : starts[0]], unit):
+            starts.insert(0, starts[0] - length)
+        while np.array_equal(signature[starts[-1] + length :][:length], unit):
+            starts.append(starts[-1] + length)
+        places = np.array(starts, dtype=np.int64)
+        return Stack(places, places + length, stack.share, stack.apart)
 
     def _behind(self, first: int, stack: Stack) -> Stack:
         """The stack behind a block that begins at ``first``."""
@@ -121,13 +156,13 @@ class _Stage:
     def _block_before(self, end: int, least: int) -> int | None:
         """The begin of a block that ends at ``end`` and is like the unit; not before ``least``. ``None`` where there is
         none."""
-        types, first = self.kernels.type, int(self.products[0])
-        places = np.flatnonzero(self.kernels.heavy[least:end]) + least
-        lead, rest = self.unit[:first], self.unit[first:].tolist()
+        types, first = self.kernels.type, self.first_product
+        places, own = self.products(least, end), len(self.products(self.start, self.end))
+        lead, rest = self.unit[:first], self.types(self.start + first, self.end)
         best, best_common = None, 0
-        for count in range(len(self.products), min(len(self.products) + MORE_PRODUCTS, len(places)) + 1):
+        for count in range(own, min(own + MORE_PRODUCTS, len(places)) + 1):
             product = int(places[-count])
-            common = longest_common(rest, types[product:end].tolist())
+            common = longest_common(rest, self.types(product, end))
             if common > best_common and types[product] == self.unit[first]:
                 best, best_common = product, common
         if best is None or best_common < SAME * len(rest):

@@ -19,7 +19,9 @@ WIDENING = (*BLOCK[:8], "conv", "bn", "add", "relu")
 WITHOUT_SUM = tuple(kind for kind in BLOCK if kind != "add")
 
 
-def network(*stages: int, first: tuple[str, ...] = WIDENING, same_width: bool = False) -> StepSequence:
+def network(
+    *stages: int, first: tuple[str, ...] = WIDENING, same_width: bool = False, several: int = 1
+) -> StepSequence:
     """Forward passes of stages of so many blocks behind a stem. Kernels have a signature of type, stage, place in the
     block and whether they are of the first block, whose products have sizes of their own; with ``same_width`` the last
     convolution of the first block of the first stage and the one beside it have those of the blocks behind it, as in
@@ -32,8 +34,9 @@ def network(*stages: int, first: tuple[str, ...] = WIDENING, same_width: bool = 
             for place, kind in enumerate(types):
                 alike = same_width and stage == 0 == block and place > 5
                 like = place - 2 if alike and place > 7 else place
-                kernels.append((kind, f"{stage} {like} {block == 0 and not alike}"))
-            written += [stage] * len(types)
+                count = several if block and place == 3 else 1
+                kernels += [(kind, f"{stage} {like} {block == 0 and not alike}")] * count
+                written += [stage] * count
     kernels += [("mean", "head"), ("matmul", "head")]
     types = np.unique([kind for kind, _ in kernels], return_inverse=True)[1]
     signature = np.unique([" ".join(one) for one in kernels], return_inverse=True)[1]
@@ -60,6 +63,13 @@ def test_equal_blocks_that_seem_to_begin_in_the_first_one_are_turned(stages: tup
     assert counts(sequence) == list(stages)
     found = with_first_blocks(sequence, stacks(sequence, len(sequence.type)), len(sequence.type))
     assert found[0].starts[:2].tolist() == [4, 4 + len(WIDENING)]
+
+
+@pytest.mark.parametrize("several", [2, 4])
+def test_a_convolution_of_several_kernels_is_one_product(several: int) -> None:
+    sequence = network(3, 4, 6, 3, several=several)
+    assert counts(sequence) == [3, 4, 6, 3]
+    assert (sequence.heavy & ~sequence.goes_on).sum() == network(3, 4, 6, 3).heavy.sum()
 
 
 def test_stages_follow_one_another_and_leave_stem_and_head_outside() -> None:
