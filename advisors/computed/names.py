@@ -1,0 +1,81 @@
+"""Names of computations, one for all forms in which programs write a formula and for the kernels that fuse it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from advisors.fusion.computations import computations, matches
+
+OPTIMIZER = "optimizer"
+CLIPPING = "gradient_clipping"
+
+_ONE_NAME = {
+    "swiglu_of_two_products": "swiglu",
+    "geglu_of_two_products": "geglu",
+    "tanh_gelu": "gelu",
+    "erf_gelu": "gelu",
+    "cross_entropy_by_logsumexp": "cross_entropy",
+    "cross_entropy_written_out": "cross_entropy",
+    "optimizer_adam": OPTIMIZER,
+    "optimizer_lion": OPTIMIZER,
+    "optimizer_sgd": OPTIMIZER,
+    "optimizer_sgd_weight_by_weight": OPTIMIZER,
+}
+"""Entries of ``computations.yaml`` that are other forms of one formula."""
+
+_FUSED_ON_GPUS = {
+    "rms_norm": ("*rms_norm*",),
+    "layer_norm": ("*layer_norm*",),
+    "gelu": ("aten::gelu", "aten::gelu_backward"),
+    OPTIMIZER: ("aten::_fused_adam*", "aten::_fused_sgd*", "aten::_fused_adagrad*"),
+}
+"""Operators of PyTorch that compute a formula with a kernel of their own, as globs."""
+
+_OPERATIONS = {
+    "log_softmax": "cross_entropy",
+    "log_softmax_grad": "cross_entropy",
+    "nll_loss": "cross_entropy",
+    "nll_loss_grad": "cross_entropy",
+}
+"""Operations of ``computations.yaml`` that serve one formula only, where they stand by themselves."""
+
+
+def formula(pattern: str) -> str:
+    """The formula of an entry of ``computations.yaml``.
+
+    >>> formula("swiglu_of_two_products"), formula("rotary")
+    ('swiglu', 'rotary')
+    """
+    return _ONE_NAME.get(pattern, pattern)
+
+
+def fused_formula(operator: str) -> str:
+    """The formula that a kernel of this type computes at once, forward or backward; '' for other types.
+
+    >>> fused_formula("RmsNormGrad"), fused_formula("aten::native_layer_norm"), fused_formula("Add")
+    ('rms_norm', 'layer_norm', '')
+    """
+    return next((name for name, globs in _fused() if matches(operator, globs)), "")
+
+
+@cache
+def _fused() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    globs: dict[str, list[str]] = {}
+    for entry in computations():
+        globs.setdefault(formula(entry.name), []).extend(
+            f"{glob}{end}" for glob in entry.fused for end in ("", "Grad*")
+        )
+    for name, more in _FUSED_ON_GPUS.items():
+        globs.setdefault(name, []).extend(more)
+    return tuple((name, tuple(dict.fromkeys(found))) for name, found in globs.items() if found)
+
+
+def operation(name: str, operator_class: str) -> str:
+    """What a kernel does that is part of no formula: the formula that only such kernels serve, else the operation of
+    ``computations.yaml``, else its class in the ledger."""
+    return _OPERATIONS.get(name, name) or operator_class
+
+
+def serves_formula(name: str) -> bool:
+    """Whether an operation serves one formula only."""
+    return name in _OPERATIONS

@@ -1,0 +1,269 @@
+"""The fact that says what every kernel of the steps computes, and what it needs for it at least on its chip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.facts import (
+    COMPUTED_COLUMNS,
+    COMPUTED_WORK,
+    ComputedWork,
+    Facts,
+    Peaks,
+    aggregated,
+    fact,
+    launches,
+    peaks,
+    picked,
+    steps,
+)
+from advisors.computed.attentions import fused_size, written_out, written_size
+from advisors.computed.names import CLIPPING, OPTIMIZER, formula, fused_formula, operation, serves_formula
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.clipping import gradient_clipping
+from advisors.fusion.nodes import kernel_nodes
+from advisors.layers.blocks import Block, Pass
+from advisors.layers.layers import layers
+from advisors.layers.marks import Marks, marks_of
+from advisors.roofline.bounds import roofline
+from advisors.roofline.convolutions import convolution_size, is_of_autograd
+from advisors.roofline.products import product_of
+from advisors.roofline.quantities import read_in_steps
+from advisors.roofline.work import KernelWork, kernel_work
+from advisors.step_kernels import StepKernels, step_kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Texts: TypeAlias = "npt.NDArray[np.object_]"
+
+_HEAVY: Final = ("product", "grouped", "convolution", "attention")
+_KEYS: Final = ["kind", "what", "dtype", "block", "pass"]
+
+
+@fact(
+    COMPUTED_WORK,
+    needs=(step_kernels, kernel_nodes, kernel_work, fusion_chains, gradient_clipping, steps),
+    wants=(layers, roofline, peaks, launches),
+)
+def computed_work(facts: Facts) -> ComputedWork:
+    """What the kernels of the steps compute, in words of no vendor, with the bound of this chip for it."""
+    kernels = facts[step_kernels]
+    kinds = _kinds(facts)
+    rows = _rows(kernels, kinds, facts.get(roofline))
+    known = facts.get(peaks)
+    return ComputedWork(
+        rows=rows,
+        samples=read_in_steps(facts),
+        peak_flops={} if known is None else _rates(known),
+        peak_bytes=None if known is None or not np.isfinite(known.hbm) else known.hbm,
+    )
+
+
+@dataclass
+class _Kinds:
+    """By row of `StepKernels`: the keys of the row that it counts in; ``call``: what launched it at once, one operator
+    or the kernel itself; ``unit``: the computation that it is part of."""
+
+    kind: Texts
+    what: Texts
+    dtype: Texts
+    block: Texts
+    passes: Texts
+    flops: Floats
+    part: Floats
+    call: Ints
+    unit: Ints
+
+    def put(self, rows: Ints | npt.NDArray[np.bool_], kind: str, what: Any, unit: Any) -> None:
+        self.kind[rows], self.what[rows], self.dtype[rows], self.unit[rows] = kind, what, "", unit
+
+
+def _kinds(facts: Facts) -> _Kinds:
+    kernels, nodes, work = facts[step_kernels], facts[kernel_nodes], facts[kernel_work]
+    frame, count = kernels.frame, len(kernels.frame)
+    signature = frame["signature"].to_numpy(dtype=np.int64)
+    call = _calls(facts, kernels)
+    heavy = work.table["kind"].isin(_HEAVY).to_numpy()[signature]
+    told = _of_signatures(kernels, work, [node.operation for node in nodes.nodes])
+    kinds = _Kinds(
+        *(told[name].to_numpy(dtype=object)[signature] for name in ("kind", "what", "dtype")),
+        *_places(facts, nodes.backward),
+        flops=work.per_kernel(kernels, "flops"),
+        part=_part(call, signature, heavy, _gradients(work)[signature]),
+        call=call,
+        unit=call.copy(),
+    )
+    free = ~heavy
+    step = np.searchsorted(facts[steps]["start_ns"].to_numpy(), frame["start_ns"].to_numpy(), side="right")
+    chains = facts[fusion_chains]
+    patterns = np.array([formula(name) for name in chains.frame["pattern"]], dtype=object)
+    inside = free[chains.members]
+    members, chain = chains.members[inside], chains.chain_of[inside]
+    # Numbers of chains and of steps are put behind those of calls, so that no two computations have one number.
+    kinds.put(members, "computation", patterns[chain], count + chain)
+    updates = free & ((kinds.block == Block.OPTIMIZER.key) | (kinds.what == OPTIMIZER))
+    kinds.put(updates, "computation", OPTIMIZER, 2 * count + step[updates])
+    clipping = facts[gradient_clipping]
+    kinds.put(clipping.members, "computation", CLIPPING, 3 * count + clipping.clip_of)
+    marks = marks_of(kernels, nodes, chains)
+    group = written_out(kernels, marks, np.asarray(kinds.kind == "attention", dtype=np.bool_))
+    group = _with_chains(group, members, chain, patterns[chain] == "attention")
+    _put_attentions(kinds, kernels, marks, group, work, 4 * count)
+    return kinds
+
+
+def _with_chains(group: Ints, members: Ints, chain: Ints, of_attention: npt.NDArray[np.bool_]) -> Ints:
+    """The same with what the data flow adds to a written-out attention: copies and casts of its inputs."""
+    rows, number = members[of_attention], chain[of_attention]
+    known = pd.Series(group[rows], index=number)
+    of_chain = known[known >= 0].groupby(level=0).first()
+    told = of_chain.reindex(number).fillna(-1).to_numpy(dtype=np.int64)
+    group = group.copy()
+    group[rows] = np.where(group[rows] < 0, told, group[rows])
+    return group
+
+
+def _of_signatures(kernels: StepKernels, work: KernelWork, operations: Sequence[str]) -> pd.DataFrame:
+    """``kind``, ``what`` and ``dtype`` of each distinct kernel by itself."""
+    names = ("type", "input_shapes", "input_formats", "output_shapes", "output_formats")
+    texts = picked(kernels.frame, kernels.firsts, names).astype(str).to_dict("records")
+    rows = []
+    for text, known, done in zip(texts, work.table.to_dict("records"), operations, strict=True):
+        kind = str(known["kind"])
+        if kind in _HEAVY:
+            rows.append((kind, _what(kind, text, known), str(known["dtype"])))
+        elif name := OPTIMIZER if known["operator_class"] == "optimizer" else fused_formula(text["type"]):
+            rows.append(("computation", name, ""))
+        else:
+            found = operation(done, str(known["operator_class"]))
+            rows.append(("computation" if serves_formula(done) else "operation", found, ""))
+    return pd.DataFrame(rows, columns=["kind", "what", "dtype"])
+
+
+def _what(kind: str, text: dict[Any, str], known: dict[Any, Any]) -> str:
+    """What a heavy kernel computes. A product and the transposed one are the same work: the shorter of both axes of the
+    result comes first."""
+    shapes, formats, results = text["input_shapes"], text["input_formats"], text["output_shapes"]
+    if kind == "product":
+        found = product_of(shapes, formats, results)
+        if found is None or not known["work"]:
+            return ""
+        batch = f"{found.batch} x " if found.batch > 1 else ""
+        return f"{batch}{min(found.m, found.n)} x {max(found.m, found.n)} x {found.k}"
+    if kind == "grouped":
+        return f"{known['work']}, {known['flops'] / 1e9:.4g} GFLOP" if known["work"] else ""
+    if kind == "convolution":
+        size = convolution_size(text["type"], shapes, formats, results, text["output_formats"])
+        return "" if size is None else " x ".join(map(str, size))
+    return fused_size(text["type"], shapes, results)
+
+
+def _gradients(work: KernelWork) -> Ints:
+    """How many convolutions an operator of each signature computes when several kernels do it: the operator of PyTorch
+    for the backward pass computes both gradients."""
+    both = [is_of_autograd(str(name)) for name in work.table["operator"]]
+    return np.where((work.table["kind"] == "convolution").to_numpy() & np.array(both, dtype=np.bool_), 2, 1)
+
+
+def _calls(facts: Facts, kernels: StepKernels) -> Ints:
+    """The number of the first kernel of those that one operator launched; of its own where that is not known, and
+    where a vendor has a kernel per operator."""
+    own = np.arange(len(kernels.frame), dtype=np.int64)
+    own = np.maximum.accumulate(np.where(kernels.goes_on, 0, own))
+    launched = facts.get(launches)
+    if launched is None or not facts[kernel_nodes].on_gpu:
+        return own
+    operator = launched.frame["op_row"].to_numpy()[kernels.frame["work"].to_numpy()]
+    rows = pd.DataFrame({"operator": operator, "own": own})
+    first = rows.groupby("operator")["own"].transform("min").to_numpy()
+    return np.where(operator >= 0, first, own)
+
+
+def _part(call: Ints, signature: Ints, heavy: npt.NDArray[np.bool_], computed: Ints) -> Floats:
+    """The part of the operations and bytes that shapes tell that each kernel has: kernels of one operator all have its
+    shapes and compute it together."""
+    several = pd.DataFrame({"call": call, "signature": signature}).groupby(["call", "signature"])["call"]
+    together = several.transform("size").to_numpy(dtype=np.float64)
+    return np.where(heavy, np.minimum(computed / together, 1.0), 1.0)
+
+
+def _places(facts: Facts, backward: npt.NDArray[np.bool_]) -> tuple[Texts, Texts]:
+    """Block and pass of each kernel; without layers the block is not known."""
+    found = facts.get(layers)
+    if found is None:
+        passes = np.where(backward, Pass.BACKWARD.key, Pass.FORWARD.key).astype(object)
+        return np.full(len(backward), "", dtype=object), passes
+    block_keys, pass_keys = ([one.key for one in names] for names in (Block, Pass))
+    return np.array(block_keys, dtype=object)[found.blocks], np.array(pass_keys, dtype=object)[found.passes]
+
+
+def _put_attentions(
+    kinds: _Kinds, kernels: StepKernels, marks: Marks, group: Ints, work: KernelWork, first: int
+) -> None:
+    """Mark the kernels of written-out attentions (``group``), whose numbers begin with ``first``."""
+    rows = np.flatnonzero(group >= 0)
+    if not len(rows):
+        return
+    frame = kernels.frame
+    signature = frame["signature"].to_numpy(dtype=np.int64)
+    products, softmax = marks.product[rows], (marks.rare & ~marks.product)[rows]
+    dtype = work.table["dtype"].to_numpy(dtype=object)[signature]
+    of_softmax = rows[softmax]
+    shapes = pd.Series(frame["input_shapes"].astype(str).to_numpy()[of_softmax], index=group[of_softmax])
+    flops = pd.Series(kinds.flops[rows[products]], index=group[rows[products]])
+    types = pd.Series(dtype[rows[products]], index=group[rows[products]])
+    shapes, flops, types = (each[~each.index.duplicated()] for each in (shapes, flops, types))
+    words = {number: written_size(text, flops.get(number, 0.0)) for number, text in shapes.items()}
+    kinds.put(rows, "attention", [words.get(number, "") for number in group[rows].tolist()], first + group[rows])
+    kinds.dtype[rows] = [types.get(number, "") for number in group[rows].tolist()]
+
+
+def _rows(kernels: StepKernels, kinds: _Kinds, found: Any) -> pd.DataFrame:
+    """The sums of `COMPUTED_COLUMNS`. A bound is that of all kernels of an operator together, no longer than they
+    took."""
+    unknown = np.full(len(kinds.kind), np.nan)
+    computing, memory = (unknown, unknown) if found is None else (found.computing_ns, found.memory_ns)
+    # The time of a kernel that was quicker than its bytes allow counts as its bound for them: part of them is cached.
+    computing, memory = computing * kinds.part, memory * kinds.part
+    known = np.isfinite(computing) & np.isfinite(memory)
+    ns = kernels.frame["duration_ns"].to_numpy(dtype=np.int64)
+    frame = pd.DataFrame(
+        {
+            **{name: pd.Categorical(getattr(kinds, "passes" if name == "pass" else name)) for name in _KEYS},
+            "call": kinds.call,
+            "unit": kinds.unit,
+            "kernels": 1,
+            "ns": ns,
+            "bounded_ns": np.where(known, ns, 0),
+            "computing_ns": np.where(known, computing, 0.0),
+            "memory_ns": np.where(known, memory, 0.0),
+            "flops": np.nan_to_num(kinds.flops * kinds.part),
+        }
+    )
+    sums = {name: (name, "sum") for name in ("kernels", "ns", "bounded_ns", "computing_ns", "memory_ns", "flops")}
+    calls = aggregated(frame, [*_KEYS, "unit", "call"], sort=False, **sums)
+    least = np.maximum(calls["computing_ns"], calls["memory_ns"])
+    calls["least_ns"] = np.minimum(least, calls["bounded_ns"])
+    sums["least_ns"] = ("least_ns", "sum")
+    units = aggregated(calls, [*_KEYS, "unit"], sort=False, **sums).assign(calls=1)
+    rows = aggregated(units, _KEYS, sort=True, calls=("calls", "sum"), **sums)
+    whole = {name: rows[name].round().astype("int64") for name in ("least_ns", "computing_ns", "memory_ns")}
+    texts = {name: rows[name].astype(object) for name in _KEYS}
+    return rows.assign(**texts, **whole)[[column.name for column in COMPUTED_COLUMNS]]
+
+
+def _rates(chip: Peaks) -> dict[str, float]:
+    """FLOP/s by dtype. FP32 may be shortened to HF32 unless a kernel says that it may not: the peak is then that."""
+    rates = {name: float(rate) for name, rate in chip.flops.items() if np.isfinite(rate)}
+    return rates | ({"FLOAT": rates["HF32"]} if "HF32" in rates else {})
+
+
+FACTS = (computed_work,)
