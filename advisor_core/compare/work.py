@@ -17,7 +17,7 @@ _Collective = tuple[str | None, int | None, int | None, int | None, bool]
 def shape_differences(match: Match) -> list[OperatorDifference]:
     """The operators of the roles that both sides have, by type and shapes, what changed most first."""
     rows = []
-    for role, before, after in _roles(match):
+    for role, before, after in paired_work(match):
         steps = before.rank_steps, after.rank_steps
         for key, old, new in side_by_side(*_operators(before, after), lambda key: (key[0], None, ""), (None, None, "")):
             calls = old[0] / steps[0], new[0] / steps[1]
@@ -56,7 +56,7 @@ def collective_differences(match: Match) -> list[CollectiveDifference]:
     """The collectives of the roles that both sides have, the largest difference of uncovered time first."""
     rows = [
         _collective(role, key, old, new, (before.rank_steps, after.rank_steps))
-        for role, before, after in _roles(match)
+        for role, before, after in paired_work(match)
         for key, old, new in side_by_side(
             _collectives(before),
             _collectives(after),
@@ -67,7 +67,8 @@ def collective_differences(match: Match) -> list[CollectiveDifference]:
     return sorted(rows, key=lambda row: (-abs(row.difference_ns), row.operation or "", row.bytes or 0))
 
 
-def _roles(match: Match) -> Iterator[tuple[str | None, Work, Work]]:
+def paired_work(match: Match) -> Iterator[tuple[str | None, Work, Work]]:
+    """The work of the roles that both sides have: the role, before and after."""
     after = {work.role: work for work in match.after.result.work}
     for work in match.before.result.work:
         if work.role in after:

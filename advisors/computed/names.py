@@ -16,6 +16,7 @@ _ONE_NAME = {
     "erf_gelu": "gelu",
     "cross_entropy_by_logsumexp": "cross_entropy",
     "cross_entropy_written_out": "cross_entropy",
+    "add_layer_norm": "layer_norm",
     "optimizer_adam": OPTIMIZER,
     "optimizer_lion": OPTIMIZER,
     "optimizer_sgd": OPTIMIZER,
@@ -23,13 +24,18 @@ _ONE_NAME = {
 }
 """Entries of ``computations.yaml`` that are other forms of one formula."""
 
-_FUSED_ON_GPUS = {
+_KERNELS_OF_THEIR_OWN = {
     "rms_norm": ("*rms_norm*",),
     "layer_norm": ("*layer_norm*",),
     "gelu": ("aten::gelu", "aten::gelu_backward"),
+    "batch_norm": ("*batch_norm*", "BNTraining*", "BNInfer*", "BatchNorm*"),
+    "group_norm": ("*group_norm*", "GroupNorm"),
+    "pooling": ("*pool2d*", "*pool3d*", "*Pool*"),
+    "softmax": ("aten::_softmax", "aten::_softmax_backward_data", "Softmax", "SoftmaxV2", "SoftmaxGrad*"),
     OPTIMIZER: ("aten::_fused_adam*", "aten::_fused_sgd*", "aten::_fused_adagrad*"),
 }
-"""Operators of PyTorch that compute a formula with a kernel of their own, as globs."""
+"""Operators that compute a formula with a kernel of their own and that ``computations.yaml`` does not look for, as
+globs."""
 
 _OPERATIONS = {
     "log_softmax": "cross_entropy",
@@ -65,7 +71,7 @@ def _fused() -> tuple[tuple[str, tuple[str, ...]], ...]:
         globs.setdefault(formula(entry.name), []).extend(
             f"{glob}{end}" for glob in entry.fused for end in ("", "Grad*")
         )
-    for name, more in _FUSED_ON_GPUS.items():
+    for name, more in _KERNELS_OF_THEIR_OWN.items():
         globs.setdefault(name, []).extend(more)
     return tuple((name, tuple(dict.fromkeys(found))) for name, found in globs.items() if found)
 

@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
     launches,
     peaks,
     picked,
+    shapes_of,
     steps,
 )
 from advisors.computed.attentions import fused_size, written_out, written_size
@@ -33,7 +34,7 @@ from advisors.layers.marks import Marks, marks_of
 from advisors.roofline.bounds import roofline
 from advisors.roofline.convolutions import convolution_size, is_of_autograd
 from advisors.roofline.products import product_of
-from advisors.roofline.quantities import read_in_steps
+from advisors.roofline.quantities import IMAGE_CHANNELS, read_in_steps
 from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -70,7 +71,8 @@ def computed_work(facts: Facts) -> ComputedWork:
 @dataclass
 class _Kinds:
     """By row of `StepKernels`: the keys of the row that it counts in; ``call``: what launched it at once, one operator
-    or the kernel itself; ``unit``: the computation that it is part of."""
+    or the kernel itself; ``unit``: the computation that it is part of, and ``times``: how many of its kind that is;
+    ``part``: of the operations and bytes that shapes tell, those of the kernel."""
 
     kind: Texts
     what: Texts
@@ -79,6 +81,7 @@ class _Kinds:
     passes: Texts
     flops: Floats
     part: Floats
+    times: Ints
     call: Ints
     unit: Ints
 
@@ -92,12 +95,14 @@ def _kinds(facts: Facts) -> _Kinds:
     signature = frame["signature"].to_numpy(dtype=np.int64)
     call = _calls(facts, kernels)
     heavy = work.table["kind"].isin(_HEAVY).to_numpy()[signature]
+    gradients = _gradients(kernels, work)[signature]
     told = _of_signatures(kernels, work, [node.operation for node in nodes.nodes])
     kinds = _Kinds(
         *(told[name].to_numpy(dtype=object)[signature] for name in ("kind", "what", "dtype")),
         *_places(facts, nodes.backward),
         flops=work.per_kernel(kernels, "flops"),
-        part=_part(call, signature, heavy, _gradients(work)[signature]),
+        part=_part(call, signature, heavy, gradients),
+        times=gradients,
         call=call,
         unit=call.copy(),
     )
@@ -117,7 +122,17 @@ def _kinds(facts: Facts) -> _Kinds:
     group = written_out(kernels, marks, np.asarray(kinds.kind == "attention", dtype=np.bool_))
     group = _with_chains(group, members, chain, patterns[chain] == "attention")
     _put_attentions(kinds, kernels, marks, group, work, 4 * count)
+    _place_together(kinds, frame["duration_ns"].to_numpy(dtype=np.int64))
     return kinds
+
+
+def _place_together(kinds: _Kinds, ns: Ints) -> None:
+    """Give all kernels of one computation the block and the pass of the longest of them: it is in one row then."""
+    order = np.lexsort((np.arange(len(ns)), -ns, kinds.unit))
+    _, first, place = np.unique(kinds.unit[order], return_index=True, return_inverse=True)
+    longest = np.empty(len(ns), dtype=np.int64)
+    longest[order] = order[first][place]
+    kinds.block, kinds.passes = kinds.block[longest], kinds.passes[longest]
 
 
 def _with_chains(group: Ints, members: Ints, chain: Ints, of_attention: npt.NDArray[np.bool_]) -> Ints:
@@ -166,11 +181,21 @@ def _what(kind: str, text: dict[Any, str], known: dict[Any, Any]) -> str:
     return fused_size(text["type"], shapes, results)
 
 
-def _gradients(work: KernelWork) -> Ints:
-    """How many convolutions an operator of each signature computes when several kernels do it: the operator of PyTorch
-    for the backward pass computes both gradients."""
-    both = [is_of_autograd(str(name)) for name in work.table["operator"]]
-    return np.where((work.table["kind"] == "convolution").to_numpy() & np.array(both, dtype=np.bool_), 2, 1)
+def _gradients(kernels: StepKernels, work: KernelWork) -> Ints:
+    """How many convolutions an operator of each signature computes: the operator of PyTorch for the backward pass
+    computes the gradients of weight and input, of images that of the weight only."""
+    texts = kernels.frame["input_shapes"].iloc[kernels.firsts].astype(str)
+    both = [
+        kind == "convolution" and is_of_autograd(str(name)) and not _of_images(text)
+        for kind, name, text in zip(work.table["kind"], work.table["operator"], texts, strict=True)
+    ]
+    return np.where(np.array(both, dtype=np.bool_), 2, 1)
+
+
+def _of_images(shapes: str) -> bool:
+    """Whether the second input, of which the gradients of a convolution are taken, has the channels of images."""
+    listed = shapes_of(shapes)
+    return len(listed) > 1 and len(listed[1]) > 1 and listed[1][1] in IMAGE_CHANNELS
 
 
 def _calls(facts: Facts, kernels: StepKernels) -> Ints:
@@ -192,7 +217,7 @@ def _part(call: Ints, signature: Ints, heavy: npt.NDArray[np.bool_], computed: I
     shapes and compute it together."""
     several = pd.DataFrame({"call": call, "signature": signature}).groupby(["call", "signature"])["call"]
     together = several.transform("size").to_numpy(dtype=np.float64)
-    return np.where(heavy, np.minimum(computed / together, 1.0), 1.0)
+    return np.where(heavy, computed / together, 1.0)
 
 
 def _places(facts: Facts, backward: npt.NDArray[np.bool_]) -> tuple[Texts, Texts]:
@@ -240,6 +265,7 @@ def _rows(kernels: StepKernels, kinds: _Kinds, found: Any) -> pd.DataFrame:
             **{name: pd.Categorical(getattr(kinds, "passes" if name == "pass" else name)) for name in _KEYS},
             "call": kinds.call,
             "unit": kinds.unit,
+            "calls": kinds.times,
             "kernels": 1,
             "ns": ns,
             "bounded_ns": np.where(known, ns, 0),
@@ -249,11 +275,11 @@ def _rows(kernels: StepKernels, kinds: _Kinds, found: Any) -> pd.DataFrame:
         }
     )
     sums = {name: (name, "sum") for name in ("kernels", "ns", "bounded_ns", "computing_ns", "memory_ns", "flops")}
-    calls = aggregated(frame, [*_KEYS, "unit", "call"], sort=False, **sums)
+    calls = aggregated(frame, [*_KEYS, "unit", "call"], sort=False, calls=("calls", "max"), **sums)
     least = np.maximum(calls["computing_ns"], calls["memory_ns"])
     calls["least_ns"] = np.minimum(least, calls["bounded_ns"])
     sums["least_ns"] = ("least_ns", "sum")
-    units = aggregated(calls, [*_KEYS, "unit"], sort=False, **sums).assign(calls=1)
+    units = aggregated(calls, [*_KEYS, "unit"], sort=False, calls=("calls", "max"), **sums)
     rows = aggregated(units, _KEYS, sort=True, calls=("calls", "sum"), **sums)
     whole = {name: rows[name].round().astype("int64") for name in ("least_ns", "computing_ns", "memory_ns")}
     texts = {name: rows[name].astype(object) for name in _KEYS}

@@ -45,7 +45,7 @@ _REALS: Final = frozenset({"FLOAT", "FLOAT16", "BF16"})
 _WORDS: Final = 2000
 """A table of fewer rows holds labels (ImageNet has 1,000 classes), positions or kinds of segments. Our choice; of what
 reads bytes nothing is told then."""
-_PIXELS: Final = (1, 3)
+IMAGE_CHANNELS: Final = (1, 3)
 """Channels of images: grey, or colours. Latent images have 4 and more."""
 _COLUMNS: Final = (
     ("roofline.quantities.what", ""),
@@ -135,7 +135,7 @@ def convolved(kernels: StepKernels, backward: Bools) -> Reads | None:
     frame = kernels.frame.iloc[kernels.firsts]
     plain: set[Shape] = set()
     for text in {*frame["input_shapes"], *frame["output_shapes"]}:
-        plain.update(shape for shape in shapes_of(text) if len(shape) == 4 and shape[1] in _PIXELS)
+        plain.update(shape for shape in shapes_of(text) if len(shape) == 4 and shape[1] in IMAGE_CHANNELS)
     found: dict[int, Shape] = {}
     columns = ("operator_class", "type", "input_shapes", "input_formats")
     for signature, (class_, type_, shapes, formats) in enumerate(_texts(kernels, *columns)):
@@ -160,9 +160,9 @@ def _image(input_shapes: str, input_formats: str, plain: set[Shape]) -> Shape | 
         return None
     image, layout = shapes[0], input_formats.split(";")[0]
     if layout in ("", "NCHW", "ND") and len(image) == 4 and len(shapes) > 1 and len(shapes[1]) == 4:
-        return image if image[1] in _PIXELS and image[1] == shapes[1][1] else None
+        return image if image[1] in IMAGE_CHANNELS and image[1] == shapes[1][1] else None
     if layout == "NC1HWC0" and len(image) == 5 and image[1] == 1:
-        same = [(image[0], channels, *image[2:4]) for channels in _PIXELS]
+        same = [(image[0], channels, *image[2:4]) for channels in IMAGE_CHANNELS]
         return next((each for each in same if each in plain), None)
     return None
 

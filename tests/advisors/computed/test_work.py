@@ -111,3 +111,25 @@ def test_names_of_both_vendors_are_one() -> None:
     assert fused_formula("SwiGlu") == formula("swiglu_of_two_products") == "swiglu"
     assert fused_formula("LayerNormV3") == fused_formula("aten::native_layer_norm_backward") == "layer_norm"
     assert operation("add", "elementwise") == "add" and operation("", "elementwise") == "elementwise"
+
+
+def test_the_gradients_of_a_convolution_are_two_and_of_images_one() -> None:
+    gpu = Scene(words=GPU).step(1, 0, 1000)
+    for at, (image, weight) in ((0, ("8,64,28,28", "128,64,3,3")), (200, ("8,3,28,28", "128,3,3,3"))):
+        gpu.event("cpu_op", "aten::convolution_backward", at, 50)
+        inputs = ["8,128,28,28 FLOAT16", f"{image} FLOAT16", f"{weight} FLOAT16"]
+        for later in (60, 100):
+            gpu.tensors(at + later, 40, "aten::convolution_backward", inputs, [], name="conv", launched=at + later - 50)
+    rows = told(gpu, vendor="gpu").rows.set_index("what")
+    assert rows["calls"].to_dict() == {"6272 x 128 x 576": 2, "6272 x 128 x 27": 1}
+    assert rows["flops"].to_dict() == {"6272 x 128 x 576": 4 * 6272 * 128 * 576, "6272 x 128 x 27": 2 * 6272 * 128 * 27}
+
+
+def test_a_computation_is_in_one_row_whatever_its_kernels_lie_in() -> None:
+    """The kernels of one attention may count for several parts of the model: the longest decides."""
+    scene = Scene(words=ASCEND).step(1, 0, 10_000)
+    for layer in range(4):
+        written_out(scene, "BatchMatMulV2", "SoftmaxV2", "Muls", at=500.0 * layer)
+        scene.tensors(500 * layer + 200, 50, "MatMulV3", ["256,512 BF16", "512,512 BF16"], ["256,512 BF16"])
+    rows = told(scene).rows
+    assert rows[rows["kind"] == "attention"]["calls"].sum() == 4
