@@ -29,7 +29,7 @@ _KERNELS_OF_THEIR_OWN = {
     "layer_norm": ("*layer_norm*",),
     "gelu": ("aten::gelu", "aten::gelu_backward"),
     "batch_norm": ("*batch_norm*", "BNTraining*", "BNInfer*", "BatchNorm*"),
-    "group_norm": ("*group_norm*", "GroupNorm"),
+    "group_norm": ("*group_norm*", "GroupNorm", "GroupNormGrad*"),
     "pooling": ("*pool2d*", "*pool3d*", "*Pool*"),
     "softmax": ("aten::_softmax", "aten::_softmax_backward_data", "Softmax", "SoftmaxV2", "SoftmaxGrad*"),
     OPTIMIZER: ("aten::_fused_adam*", "aten::_fused_sgd*", "aten::_fused_adagrad*"),
@@ -74,6 +74,19 @@ def _fused() -> tuple[tuple[str, tuple[str, ...]], ...]:
     for name, more in _KERNELS_OF_THEIR_OWN.items():
         globs.setdefault(name, []).extend(more)
     return tuple((name, tuple(dict.fromkeys(found))) for name, found in globs.items() if found)
+
+
+_HALVES = ("BNTrainingReduce*",)
+"""Kernels that do the first half of a formula, or the second, where another kernel does the rest."""
+
+
+def is_half(operator: str) -> bool:
+    """Whether a kernel of this type does not compute a formula by itself, so that it is not to be counted again.
+
+    >>> is_half("BNTrainingReduce"), is_half("BNTrainingUpdate")
+    (True, False)
+    """
+    return matches(operator, _HALVES)
 
 
 def operation(name: str, operator_class: str) -> str:

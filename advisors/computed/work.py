@@ -24,7 +24,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.computed.attentions import fused_size, written_out, written_size
-from advisors.computed.names import CLIPPING, OPTIMIZER, formula, fused_formula, operation, serves_formula
+from advisors.computed.names import CLIPPING, OPTIMIZER, formula, fused_formula, is_half, operation, serves_formula
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.nodes import kernel_nodes
@@ -95,17 +95,20 @@ def _kinds(facts: Facts) -> _Kinds:
     signature = frame["signature"].to_numpy(dtype=np.int64)
     call = _calls(facts, kernels)
     heavy = work.table["kind"].isin(_HEAVY).to_numpy()[signature]
-    gradients = _gradients(kernels, work)[signature]
+    computed, recorded = (values[signature] for values in _gradients(kernels, work))
+    halves = np.array([is_half(str(name)) for name in work.table["operator"]], dtype=np.bool_)[signature]
     told = _of_signatures(kernels, work, [node.operation for node in nodes.nodes])
     kinds = _Kinds(
         *(told[name].to_numpy(dtype=object)[signature] for name in ("kind", "what", "dtype")),
         *_places(facts, nodes.backward),
         flops=work.per_kernel(kernels, "flops"),
-        part=_part(call, signature, heavy, gradients),
-        times=gradients,
+        part=np.ones(count),
+        times=np.where(halves, 0, 1),
         call=call,
         unit=call.copy(),
     )
+    _told_together(kinds)
+    _share(kinds, computed, recorded)
     free = ~heavy
     step = np.searchsorted(facts[steps]["start_ns"].to_numpy(), frame["start_ns"].to_numpy(), side="right")
     chains = facts[fusion_chains]
@@ -181,21 +184,22 @@ def _what(kind: str, text: dict[Any, str], known: dict[Any, Any]) -> str:
     return fused_size(text["type"], shapes, results)
 
 
-def _gradients(kernels: StepKernels, work: KernelWork) -> Ints:
-    """How many convolutions an operator of each signature computes: the operator of PyTorch for the backward pass
-    computes the gradients of weight and input, of images that of the weight only."""
-    texts = kernels.frame["input_shapes"].iloc[kernels.firsts].astype(str)
-    both = [
-        kind == "convolution" and is_of_autograd(str(name)) and not _of_images(text)
-        for kind, name, text in zip(work.table["kind"], work.table["operator"], texts, strict=True)
-    ]
-    return np.where(np.array(both, dtype=np.bool_), 2, 1)
-
-
-def _of_images(shapes: str) -> bool:
-    """Whether the second input, of which the gradients of a convolution are taken, has the channels of images."""
-    listed = shapes_of(shapes)
-    return len(listed) > 1 and len(listed[1]) > 1 and listed[1][1] in IMAGE_CHANNELS
+def _gradients(kernels: StepKernels, work: KernelWork) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """How many convolutions an operator of each signature computes, and where that is recorded: that of PyTorch for the
+    backward pass computes the gradients of input and weight, as far as they are asked for. Where that is not recorded,
+    those of images are not."""
+    texts = picked(kernels.frame, kernels.firsts, ("input_shapes", "output_shapes")).astype(str)
+    computed, recorded = np.ones(len(texts), dtype=np.int64), np.zeros(len(texts), dtype=np.bool_)
+    for place, name in enumerate(work.table["operator"]):
+        reads, writes = (shapes_of(texts[column].iloc[place]) for column in ("input_shapes", "output_shapes"))
+        if is_of_autograd(str(name)) and len(reads) > 2:
+            image, weight = reads[1:3]  # behind the gradient of the result
+            recorded[place] = bool(writes)
+            if writes:
+                computed[place] = max((image in writes) + (weight in writes), 1)
+            elif not (len(image) > 1 and image[1] in IMAGE_CHANNELS):
+                computed[place] = 2
+    return computed, recorded
 
 
 def _calls(facts: Facts, kernels: StepKernels) -> Ints:
@@ -212,12 +216,30 @@ def _calls(facts: Facts, kernels: StepKernels) -> Ints:
     return np.where(operator >= 0, first, own)
 
 
-def _part(call: Ints, signature: Ints, heavy: npt.NDArray[np.bool_], computed: Ints) -> Floats:
-    """The part of the operations and bytes that shapes tell that each kernel has: kernels of one operator all have its
-    shapes and compute it together."""
-    several = pd.DataFrame({"call": call, "signature": signature}).groupby(["call", "signature"])["call"]
-    together = several.transform("size").to_numpy(dtype=np.float64)
-    return np.where(heavy, computed / together, 1.0)
+def _told_together(kinds: _Kinds) -> None:
+    """Give the kernels of a product, convolution or attention whose shapes do not tell what they compute the words of
+    another kernel of their operator: of several, one has its result."""
+    rows = pd.DataFrame({"call": kinds.call, "kind": kinds.kind, "what": kinds.what})
+    heavy = rows["kind"].isin(_HEAVY)
+    told = rows[heavy & (rows["what"] != "")].drop_duplicates(["call", "kind"])
+    left = rows[heavy & (rows["what"] == "")].reset_index()
+    found = left.merge(told.assign(told=told.index)[["call", "kind", "told"]], on=["call", "kind"])
+    for name in ("what", "dtype"):
+        values = getattr(kinds, name)
+        values[found["index"].to_numpy()] = values[found["told"].to_numpy()]
+
+
+def _share(kinds: _Kinds, computed: Ints, recorded: npt.NDArray[np.bool_]) -> None:
+    """Set which part of the operations and bytes that shapes tell each kernel has: kernels of one operator that all
+    have its shapes compute it together. ``computed``: how many times the shapes tell one computation, ``recorded``:
+    where that is sure."""
+    heavy = np.isin(kinds.kind, _HEAVY) & np.isfinite(kinds.flops)
+    rows = pd.DataFrame({"call": kinds.call, "sure": np.where(recorded, computed, 0), "else": computed})[heavy]
+    together = rows.groupby("call")
+    sure, otherwise = together["sure"].transform("max"), together["else"].transform("max")
+    times = sure.where(sure > 0, otherwise).to_numpy()
+    kinds.part[heavy] = times / together["call"].transform("size").to_numpy()
+    kinds.times[heavy] = times
 
 
 def _places(facts: Facts, backward: npt.NDArray[np.bool_]) -> tuple[Texts, Texts]:

@@ -83,6 +83,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return _joined(given)
     if name in words.RESULTS["ranks"]:
         return _ranked(given, *words.RESULTS["ranks"][name])
+    if name in words.RESULTS["convolves_back"]:
+        return _gradients(listed, given, words.RESULTS["convolves_back"][name])
     if name in words.RESULTS["orders"] and given.shapes[0]:
         ordered, kind = _text(given.shapes[0]), given.dtypes[0]
         return Tensors(_text(given.read[0]), kind, f"{ordered};{ordered}", f"{kind};INT64")
@@ -181,6 +183,16 @@ def _by_groups(given: Inputs, first: Shape, dtype: str) -> tuple[Shape, str] | N
     if len(second) == 3:
         return (first[0], second[-1]), dtype
     return ((*groups, first[0], second[-1]), dtype) if len(second) == 2 and groups and len(groups) == 1 else None
+
+
+def _gradients(listed: Tensors, given: Inputs, asked_at: int) -> Tensors:
+    """Of a convolution, input and weight: those that are asked for; none where that was not recorded."""
+    asked = [part.strip() for part in given.value(asked_at).strip("[]").split(",")]
+    likes = [given.shapes[place] if place < len(given.shapes) else None for place in (1, 2)]
+    if len(asked) != 3 or not {*asked} <= {"True", "False"} or None in likes:
+        return listed
+    chosen = [like for like, told in zip(likes, asked, strict=False) if told == "True"]
+    return listed._replace(output_shapes=_joined_texts(chosen), output_dtypes=";".join(given.dtypes[:1] * len(chosen)))
 
 
 def _convolved(given: Inputs, padding_at: int, stride_at: int, dilation_at: int) -> Shape | None:

@@ -77,6 +77,21 @@ def written(operator: str, shapes: object, types: object, strides: object = (), 
             "BF16",
         ),
         ("aten::cudnn_convolution", [[8, 3, 9, 9], [4, 3, 3, 3], [], []], [HALF, HALF, "", ""], [], "", ""),
+        *(
+            (
+                "aten::convolution_backward",
+                [[8, 4, 9, 9], [8, 3, 9, 9], [4, 3, 3, 3], *[[]] * 8],
+                [HALF, HALF, HALF, *["ScalarList"] * 8],
+                ["", "", "", "[4]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", asked],
+                shape,
+                dtype,
+            )
+            for asked, shape, dtype in (
+                ("[True, True, False]", "8,3,9,9;4,3,3,3", "BF16;BF16"),
+                ("[False, True, True]", "4,3,3,3", "BF16"),
+                ("", "", ""),
+            )
+        ),
         ("aten::unheard_of", [[4, 8]], [HALF], [], "", ""),
     ],
 )
