@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         FindingDifference,
         OperatorDifference,
         Origin,
+        PassDifference,
         Promise,
         Verdict,
     )
@@ -120,6 +121,7 @@ __all__ = [
     "OperatorDifference",
     "Origin",
     "Owner",
+    "PassDifference",
     "PhaseSummary",
     "PhaseTime",
     "PipelinePasses",

@@ -107,6 +107,11 @@ def _amounts(match: Match) -> Iterator[Obstacle]:
     for role, before, after in paired_work(match):
         told = same_work(before, after)
         name = {"role": "" if role is None else f"{role}: "}
+        if unknown := [
+            vendor for vendor, work in zip(match.vendors, (before, after), strict=True) if not work.computed
+        ]:
+            yield _obstacle("not_computed", ("memory",), vendor=", ".join(unknown), **name)
+            continue
         if told.trains_before != told.trains_after:
             side = message("compare.before" if told.trains_before else "compare.after")
             yield _obstacle("passes", ("memory",), side=side, **name)

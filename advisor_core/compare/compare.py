@@ -17,6 +17,7 @@ from advisor_core.compare.drawings import drawn_differences
 from advisor_core.compare.findings import Judged, finding_differences, judged
 from advisor_core.compare.match import Match, matched
 from advisor_core.compare.origins import origins
+from advisor_core.compare.passes import pass_differences
 from advisor_core.compare.promises import promises
 from advisor_core.compare.verdict import verdict
 from advisor_core.compare.work import changed, collective_differences, shape_differences, type_differences
@@ -119,6 +120,7 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
         amounts=amounts(match, "causes" not in withheld) if across else None,
         origins=origins(rows, ledger) if across else [],
         computed=computed_differences(rows),
+        passes=pass_differences(match) if across else [],
     )
 
 

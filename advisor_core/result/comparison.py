@@ -139,6 +139,21 @@ class ComputedDifference(Model):
     division: Division
 
 
+class PassDifference(Model):
+    """The kernels of one pass and one part of the model, per step of a rank. ``in_pass``: forward, recomputation,
+    backward or optimizer; ``block``: attention, ffn, norm and so on, '' where the layers of a side are not known. What
+    is not listed by itself has neither."""
+
+    role: str | None
+    in_pass: str
+    block: str
+    kernels_before: float
+    kernels_after: float
+    before_ns: int
+    after_ns: int
+    difference_ns: int
+
+
 class Amounts(Model):
     """How much work two devices do in a step of a rank, and how well. ``same``: whether it is the same work, by the
     shapes of products, convolutions and attentions; ``None`` where shapes do not tell. ``shared``: the share of the
@@ -383,6 +398,10 @@ class Comparison(Model):
     )
     computed: list[ComputedDifference] = Field(
         default_factory=list, description="across vendors: what the kernels of both sides compute, largest first"
+    )
+    passes: list[PassDifference] = Field(
+        default_factory=list,
+        description="across vendors: kernels by pass and part of the model, in the order of a step",
     )
 
 

@@ -9,7 +9,7 @@ from advisor_core.api.renderers import Comparison, ComparisonResult
 from reports.blocks import Block, Document, Entry, Paragraph, Section, line
 from reports.comparison.details import apis, collectives, ledger, memory, operators, ranks, settings, withheld
 from reports.comparison.drawings import drawings
-from reports.comparison.origins import amounts, computed, origins
+from reports.comparison.origins import amounts, computed, origins, passes
 from reports.comparison.runs import facts, table
 from reports.comparison.summary import findings, obstacles, promises, where, why
 from reports.comparison.words import sentence
@@ -49,7 +49,19 @@ def _first_page(comparison: Comparison, t: Labels) -> Iterator[Block]:
 
 
 def _details(result: ComparisonResult, t: Labels) -> Iterator[Section]:
-    for sections in (ledger, computed, operators, drawings, collectives, apis, memory, ranks, settings, withheld):
+    for sections in (
+        ledger,
+        computed,
+        passes,
+        operators,
+        drawings,
+        collectives,
+        apis,
+        memory,
+        ranks,
+        settings,
+        withheld,
+    ):
         yield from sections(result.comparisons[0], t)
     yield table(result, t)
 

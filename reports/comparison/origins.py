@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.api.renderers import Amounts, Comparison, ComputedDifference, Division, Origin
+from advisor_core.api.renderers import Amounts, Comparison, ComputedDifference, Division, Origin, PassDifference
 from reports.blocks import (
     Block,
     Code,
@@ -223,6 +223,39 @@ def computed(comparison: Comparison, t: Labels) -> Iterator[Section]:
     table = Table(heads, tuple(_computed(row, t) for row in rows[:ROWS]))
     note = Paragraph(line(t("compare.computed_note")), "small")
     yield Section("computed", t("compare.computed_title"), (note, table, *cut(len(rows), ROWS, t)))
+
+
+def passes(comparison: Comparison, t: Labels) -> Iterator[Section]:
+    """The kernels of both sides by pass and part of the model."""
+    if not comparison.passes:
+        return
+    heads = (
+        Column(t("compare.pass")),
+        Column(t("compare.part"), style="long"),
+        Column(t("compare.kernels_head"), numeric=True),
+        *(Column(t(f"compare.{name}"), numeric=True) for name in ("before", "after", "difference")),
+    )
+    rows = tuple(_pass(row, t) for row in comparison.passes[:ROWS])
+    note = Paragraph(line(t("compare.passes_note")), "small")
+    yield Section(
+        "passes", t("compare.passes_title"), (note, Table(heads, rows), *cut(len(comparison.passes), ROWS, t))
+    )
+
+
+def _pass(row: PassDifference, t: Labels) -> Row:
+    role = line(Code(row.role), " ") if row.role else ()
+    name = t(f"compare.pass.{row.in_pass}") if row.in_pass else t("compare.unlisted")
+    block = t(f"compare.block.{row.block}") if f"compare.block.{row.block}" in t else row.block or "–"
+    before, after = number(row.kernels_before), number(row.kernels_after)
+    return Row(
+        (
+            (*role, *line(name)),
+            line(block),
+            line(before if before == after else f"{before} → {after}"),
+            *(line(t.time(ns) if ns else "–") for ns in (row.before_ns, row.after_ns)),
+            line(Words(signed(row.difference_ns, t), "strong")),
+        )
+    )
 
 
 def _computed(row: ComputedDifference, t: Labels) -> Row:

@@ -13,8 +13,12 @@ from advisor_core.result.run import RunResult
 from advisor_core.result.work import ChipPeaks, CollectiveTime, ComputedTime, Work
 from reports.comparison.document import document, headline
 from reports.comparison.terminal import summary
+from reports.html import HtmlRenderer
 from reports.labels import Labels
+from reports.markdown import MarkdownRenderer
 from tests.compare.results import result, step, work
+from tests.reports.test_report_html import Page
+from tests.reports.test_report_texts import parse
 
 GPU = ChipPeaks(flops={"BF16": 300e12}, bytes_per_second=2e12)
 NPU = ChipPeaks(flops={"BF16": 150e12}, bytes_per_second=1e12)
@@ -181,6 +185,34 @@ def test_collectives_stand_side_by_side() -> None:
     assert (row_.operation, row_.before_ns, row_.after_ns) == ("allReduce", 100, 300)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("hcom_allReduce__445_5", "allReduce"), ("hcom_reduceScatter__1", "reduceScatter"), ("my_own", "my_own")],
+)
+def test_a_collective_is_known_by_its_kind(name: str, kind: str) -> None:
+    def called(operation: str) -> CollectiveTime:
+        return CollectiveTime(
+            operation=operation, members=None, spacing=None, bytes=None, calls=1, ns=4, uncovered_ns=4, waiting_ns=0
+        )
+
+    told = compare(gpu(work={"collectives": [called(kind)]}), npu(work={"collectives": [called(name)] * 2}))
+    (row_,) = told.collectives
+    assert (row_.operation, row_.calls_before, row_.calls_after) == (kind, 1, 2)
+
+
+def test_passes_and_parts_in_the_order_of_a_step() -> None:
+    places = (("backward", "ffn"), ("forward", "ffn"), ("forward", "attention"))
+    rows = [
+        row("product", "8 x 8 x 8", 10 + 10 * n, in_pass=where[0], block=where[1]) for n, where in enumerate(places)
+    ]
+    told = compare(run("gpu", rows), run("ascend", rows[:2]))
+    assert [(one.in_pass, one.block, one.before_ns, one.after_ns) for one in told.passes] == [
+        ("forward", "attention", 30, 0), ("forward", "ffn", 20, 20), ("backward", "ffn", 10, 10),
+    ]  # fmt: skip
+    bare = [one.model_copy(update={"block": ""}) for one in rows]
+    assert {one.block for one in compare(run("gpu", rows), run("ascend", bare)).passes} == {""}
+
+
 def test_ranks_of_any_number_are_one_mean() -> None:
     """Rank 3 of a GPU job and ranks 0 and 1 of an NPU job: each side is the mean of its ranks."""
     one = result([step({"compute/matmul": 100}, rank=3)], source={"vendor": "gpu"})
@@ -228,6 +260,18 @@ def test_everything_is_written(lang: str, window: str) -> None:
     assert len(named) == 2 and "1 → 9" in named[1]
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_pages_are_valid_and_inert(lang: str) -> None:
+    rows = [row("operation", "<b>*evil*", 20 * MS), row("grouped", "16 groups", MS), row("convolution", "", MS)]
+    told = compare_all(["gpu", "npu"], [gpu(), run("ascend", [*npu().work[0].computed, *rows], peaks=NPU)])
+    page = Page(HtmlRenderer().render_comparison(told, lang))
+    assert not page.open and len(page.ids) == len({*page.ids}) and "None" not in page.text
+    kinds = {kind for kind, _, _ in parse(MarkdownRenderer().render_comparison(told, lang))}
+    assert not kinds & {"html_inline", "image"}
+    several = compare_all(["gpu", "npu", "gpu"], [gpu(), npu(), gpu()])
+    assert "RMSNorm" in HtmlRenderer().render_comparison(several, lang)
+
+
 def test_work_without_the_new_fields_is_still_compared() -> None:
     """A report.json of an earlier version: computing is one part."""
     told = compare(
@@ -235,4 +279,4 @@ def test_work_without_the_new_fields_is_still_compared() -> None:
         result([step({"compute/matmul": 150})], work=[work(("MatMul", "8", 1, 150))]),
     )
     assert told.amounts is None and [origin.path for origin in told.origins] == ["compute"]
-    assert "unknown_amounts" in {obstacle.about for obstacle in told.obstacles}
+    assert "not_computed" in {obstacle.about for obstacle in told.obstacles}
