@@ -3,7 +3,7 @@ above what the chip allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from advisor_core.compare.match import Match
@@ -197,18 +197,14 @@ def _family(key: Key) -> str:
 
 def _origin(path: str, members: Sequence[Both]) -> Origin:
     """One family. What only one side has, in other shapes or under other names, is divided together."""
-    divided = [divide(*_sides(both), _in_one(both)) for both in members if both.before.ns and both.after.ns]
+    divided = [divide(both.before, both.after, _in_one(both)) for both in members if both.before.ns and both.after.ns]
     left = [both for both in members if not (both.before.ns and both.after.ns)]
     if left:
-        divided.append(divide(*(sum((getattr(one, side) for one in left), NOTHING) for side in ("before", "after"))))
+        only_before = sum((both.before for both in left), NOTHING)
+        divided.append(divide(only_before, sum((both.after for both in left), NOTHING)))
     before, after = (sum(round(getattr(one, side).ns) for one in members) for side in ("before", "after"))
     division = joined(divided)
     # Sums of what only one side has are rounded once: what rounding leaves is of no part.
     parts = division.chip_ns + division.work_ns + division.above_ns + division.untold_ns
     division = division.model_copy(update={"untold_ns": division.untold_ns + (after - before) - parts})
     return Origin(path=path, before_ns=before, after_ns=after, difference_ns=after - before, division=division)
-
-
-def _sides(both: Both) -> Iterator[Side]:
-    yield both.before
-    yield both.after

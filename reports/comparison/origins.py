@@ -136,7 +136,7 @@ def origins(comparison: Comparison, t: Labels) -> Iterator[Block]:
     ends = (line(t.time(drawn.before_ns)), line(t.time(drawn.after_ns)))
     rows.append(Row((line(step), line("–"), *ends, line(signed(total, t)), *_blank(4)), total=True))
     columns = (Column(t("compare.origin"), style="long"), *_columns(t))
-    blocks = (Figure(drawn, t("compare.waterfall")), Table(columns, tuple(rows)), *_notes(t))
+    blocks: tuple[Block, ...] = (Figure(drawn, t("compare.waterfall")), Table(columns, tuple(rows)), *_notes(t))
     yield Section("origins", t("compare.origins"), blocks)
 
 
