@@ -25,6 +25,10 @@ _COMPRESSED = (2048, 2048)
 _ALIGNED = 8
 """FlashAttentionScore writes maximum and sum of each row eight times."""
 
+_MOST_HEADS = 256
+"""Twice the heads of the largest models at hand (128 in Llama 3.1 405B and DeepSeek-V3): a longer axis counts tokens.
+Our choice."""
+
 _GRADIENT_PRODUCTS = 2.5
 """The gradient computes the scores again and has four products more, where the forward pass has two."""
 
@@ -92,8 +96,12 @@ def _sequence_axis(operator: str, query: Shape, key: Shape, outputs: tuple[Shape
     if _HEADS_BEHIND.search(operator):
         return 1
     if query[1] != key[1]:
-        # heads that share keys are fewer, and divide those of the queries; keys of a cache are more than queries
-        return 1 if key[1] > query[1] or query[1] % key[1] else 2
+        return 1 if _tokens(query[1], key[1]) else 2
     if query[2] != key[2]:
-        return 2 if key[2] > query[2] or query[2] % key[2] else 1
+        return 2 if _tokens(query[2], key[2]) else 1
     return 2 if query[2] >= query[1] else 1
+
+
+def _tokens(queries: int, keys: int) -> bool:
+    """Whether two unlike lengths count tokens, and not heads of which several share one of the keys."""
+    return keys > queries or queries % keys > 0 or queries > _MOST_HEADS
