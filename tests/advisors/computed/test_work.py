@@ -10,6 +10,8 @@ from advisor_core.api.facts import COMPUTED_COLUMNS, ComputedWork
 from advisor_core.api.testing import ASCEND, GPU, Scene
 from advisors.computed.names import formula, fused_formula, operation
 from advisors.computed.work import computed_work
+from advisors.fusion.computations import computations
+from reports.labels import catalogue
 from tests.advisors.shape_affinity.scenes import CHIP, VECTOR
 
 A100 = {"multiprocessors": 108, "compute_capability": 8.0, "memory_bytes": 79 << 30}
@@ -133,3 +135,8 @@ def test_a_computation_is_in_one_row_whatever_its_kernels_lie_in() -> None:
         scene.tensors(500 * layer + 200, 50, "MatMulV3", ["256,512 BF16", "512,512 BF16"], ["256,512 BF16"])
     rows = told(scene).rows
     assert rows[rows["kind"] == "attention"]["calls"].sum() == 4
+
+
+def test_every_formula_has_a_label() -> None:
+    names = {formula(entry.name) for entry in computations()}
+    assert {name for name in names if f"compare.formula.{name}" not in catalogue()} == set()
