@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor_core.compare.compare import compare, compare_all
 from advisor_core.compare.computed import Side, divide
@@ -280,3 +282,32 @@ def test_work_without_the_new_fields_is_still_compared() -> None:
     )
     assert told.amounts is None and [origin.path for origin in told.origins] == ["compute"]
     assert "not_computed" in {obstacle.about for obstacle in told.obstacles}
+
+
+_times = st.integers(0, 10**9)
+_rows = st.lists(
+    st.builds(
+        lambda kind, what, ns, computing, memory, flops: row(
+            kind, what, ns, computing=min(computing, ns), memory=min(memory, ns), flops=float(flops)
+        ),
+        st.sampled_from(["product", "attention", "computation", "operation"]),
+        st.sampled_from(["a", "b", "c", None]),
+        _times, _times, _times, _times,
+    ),
+    max_size=8,
+    unique_by=lambda one: (one.kind, one.what),
+)  # fmt: skip
+
+
+@given(_rows, _rows, st.sampled_from([None, GPU]), _times)
+def test_whatever_runs_the_parts_add_up_in_either_order(
+    one: list[ComputedTime], other: list[ComputedTime], peaks: ChipPeaks | None, idle: int
+) -> None:
+    before, after = run("gpu", one, idle=idle + 1, peaks=peaks), run("ascend", other, idle=1, peaks=NPU)
+    there, back = compare(before, after), compare(after, before)
+    assert sum(origin.difference_ns for origin in there.origins) == there.verdict.difference_ns
+    for origin in there.origins:
+        mirrored = origins(back)[origin.path]
+        assert mirrored.difference_ns == -origin.difference_ns
+        if origin.division is not None:
+            assert parts(mirrored) == tuple(-ns for ns in parts(origin))
