@@ -21,6 +21,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         step_kernels,
     )
     from advisors.call_stacks import paths
+    from advisors.computed import work as computed_work
     from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.host_dispatch import dispatch_layers
     from advisors.layers import layers, modules
@@ -42,6 +43,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*products.FACTS)
     registry.add(*work.FACTS)
     registry.add(*bounds.FACTS)
+    registry.add(*computed_work.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
     registry.add(*streams.FACTS)

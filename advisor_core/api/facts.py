@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.computed import COMPUTED_COLUMNS, COMPUTED_WORK, ComputedWork
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.frames import Held, frame_of, narrowed, picked
@@ -103,6 +104,8 @@ __all__ = [
     "COLLECTIVES",
     "COLLECTIVE_BANDWIDTH",
     "COMMUNICATION_TASKS",
+    "COMPUTED_COLUMNS",
+    "COMPUTED_WORK",
     "CORE_COUNTERS",
     "COUNTERS",
     "DEVICE_TASKS",
@@ -145,6 +148,7 @@ __all__ = [
     "Chip",
     "CollectiveState",
     "Column",
+    "ComputedWork",
     "Fact",
     "Facts",
     "Groups",

@@ -82,7 +82,8 @@ def compare(
 
     Each is a profile, as for `advisor run`, or the report.json of a run; BEFORE may be what `advisor baseline write`
     wrote, which holds enough for the verdict, the ledger and the findings. With several AFTER each is compared with
-    BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
+    BEFORE. Of a GPU and an NPU it says where their difference comes from instead. The comparison goes to
+    ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
     from advisor_core.compare.names import short_names

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
 
+from advisor_core.compare.amounts import same_work
 from advisor_core.compare.match import Match
 from advisor_core.compare.same_work import other_count, other_shapes
+from advisor_core.compare.work import paired_work
 from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS
 from advisor_core.result.comparison import Conclusion, Obstacle
 from advisor_core.result.run import Input, RunResult
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
-from advisor_core.text.units import format_raw
+from advisor_core.text.units import format_quantity, format_raw
 
 EVERYTHING: tuple[Conclusion, ...] = get_args(Conclusion)
 _NO_KIND = "unknown"
@@ -27,6 +29,8 @@ NAMED = 8
 _OTHER_CAUSES: Mapping[str, tuple[str, ...]] = {
     "level": ("compute", "communication", "idle"),
     "slowing_options": ("idle",),
+    "vendor": ("compute", "communication"),
+    "vendor_idle": ("idle",),
 }
 
 _ABOUT_THE_RECORDING = ("basis", _CLOCK)
@@ -36,8 +40,14 @@ _WITHOUT_COST = ("export_type", "schedule.", "start_step", "prof_ts")
 
 def obstacles(match: Match) -> list[Obstacle]:
     """The obstacles, those that spoil most first."""
-    found = [obstacle for check in _CHECKS for obstacle in check(match)]
+    checks = _ACROSS_VENDORS if match.across_vendors and not match.of_baseline else _CHECKS
+    found = [obstacle for check in checks for obstacle in check(match)]
     return sorted(found, key=lambda obstacle: -len(obstacle.spoils))
+
+
+def is_whole(obstacle: Obstacle) -> bool:
+    """Whether nothing at all can be concluded because of it."""
+    return len(obstacle.spoils) == len(EVERYTHING)
 
 
 def spoilt(found: Sequence[Obstacle]) -> list[Conclusion]:
@@ -68,6 +78,80 @@ def _recording(match: Match) -> Iterator[Obstacle]:
 
 def _vendor(match: Match) -> Iterator[Obstacle]:
     yield from _differing("vendor", EVERYTHING, match, lambda source: source.vendor)
+
+
+def _two_devices(match: Match) -> Iterator[Obstacle]:
+    """Two vendors: what each side has of its own says nothing of the other. The classes of kernels, and what is known
+    of a collective while it runs, are of one vendor each; the causes of idle time have one meaning on both, where both
+    were recorded with their hosts."""
+    before, after = match.vendors
+    yield _obstacle("vendor", _OF_ONE_VENDOR, before=before, after=after)
+    for side, other in ((match.before, before), (match.after, after)):
+        entries = side.mean.entries
+        idle = sum(ns for path, ns in entries.items() if path.partition("/")[0] == "idle")
+        if idle and entries.get("idle/unknown", 0) > _MOSTLY * idle:
+            yield _obstacle("vendor_idle", (), vendor=other)
+            return
+
+
+def _window(match: Match) -> Iterator[Obstacle]:
+    """A step on one side, and a recording without marks on the other."""
+    before, after = (result.profile.window for result in _results(match))
+    if before != after:
+        windows = (message(f"compare.window.{window}") for window in (before, after))
+        yield _obstacle("window", _OF_STEPS, **dict(zip(("before", "after"), windows, strict=True)))
+
+
+def _amounts(match: Match) -> Iterator[Obstacle]:
+    """Whether both devices do the same work, by shapes. It spoils nothing: what each does stands beside its time."""
+    for role, before, after in paired_work(match):
+        told = same_work(before, after)
+        name = {"role": "" if role is None else f"{role}: "}
+        if unknown := [
+            vendor for vendor, work in zip(match.vendors, (before, after), strict=True) if not work.computed
+        ]:
+            yield _obstacle("not_computed", ("memory",), vendor=", ".join(unknown), **name)
+            continue
+        if told.trains_before != told.trains_after:
+            side = message("compare.before" if told.trains_before else "compare.after")
+            yield _obstacle("passes", ("memory",), side=side, **name)
+        elif told.shared is None:
+            yield _obstacle("unknown_amounts", ("memory",), **name)
+        elif not told.same:
+            shared = Text(**{lang: format_quantity(told.shared, "ratio", lang) for lang in ("en", "zh")})
+            yield _obstacle(
+                "amounts", ("memory",), shared=shared, before=_flop(told.before), after=_flop(told.after), **name
+            )
+
+
+def _flop(amount: float) -> str:
+    """``12.3 TFLOP``, the same in both languages.
+
+    >>> _flop(25.28e12), _flop(4.2e9)
+    ('25.3 TFLOP', '4.2 GFLOP')
+    """
+    factor, unit = (1e12, "TFLOP") if amount >= 1e12 else (1e9, "GFLOP")
+    return f"{amount / factor:.3g} {unit}"
+
+
+def _unknown_peaks(match: Match) -> Iterator[Obstacle]:
+    """A chip whose peaks are not known: no part of a difference can be its."""
+    for side, vendor in zip(_results(match), match.vendors, strict=True):
+        if any(work.computed and work.peaks is None for work in side.work):
+            yield _obstacle("peaks", (), vendor=vendor)
+
+
+def _kinds(match: Match) -> Iterator[Obstacle]:
+    """Training and inference, prefill and decode, as each profile tells: the amounts of work say what it makes of
+    it."""
+    for obstacle in _kind(match):
+        yield obstacle.model_copy(update={"spoils": []})
+
+
+def _devices(match: Match) -> Iterator[Obstacle]:
+    """Numbers of ranks and layouts, which are told: each side is the mean of its own ranks."""
+    for obstacle in _layout(match):
+        yield obstacle.model_copy(update={"spoils": []})
 
 
 def _kind(match: Match) -> Iterator[Obstacle]:
@@ -197,6 +281,15 @@ def _damage(match: Match) -> Iterator[Obstacle]:
 _CHECKS: tuple[Callable[[Match], Iterator[Obstacle]], ...] = (
     _recording, _vendor, _kind, _roles, _ranks, _baseline, _layout, _chip, _level, _options, _work, _unknown_work,
     _versions, _format, _tool, _damage,
+)  # fmt: skip
+
+_OF_ONE_VENDOR: tuple[Conclusion, ...] = ("verdict", "operators", "findings", "promises")
+_OF_STEPS: tuple[Conclusion, ...] = ("verdict", "causes", "communication", "memory", "promises")
+_MOSTLY = 0.5
+"""Of the idle time: without causes for most of it they cannot be compared. Our choice."""
+
+_ACROSS_VENDORS: tuple[Callable[[Match], Iterator[Obstacle]], ...] = (
+    _two_devices, _kinds, _window, _amounts, _unknown_peaks, _devices, _unknown_work, _tool, _damage,
 )  # fmt: skip
 
 

@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
+from advisor_core.compare.amounts import amounts
 from advisor_core.compare.apis import api_differences
 from advisor_core.compare.baseline import accepted, against, run_of
 from advisor_core.compare.causes import causes
 from advisor_core.compare.comparability import obstacles, spoilt, trunks_as_a_whole
+from advisor_core.compare.computed import computed_differences, side_by_side
 from advisor_core.compare.difference import covered_shares, ledger_differences, memory_differences, phase_differences
 from advisor_core.compare.drawings import drawn_differences
 from advisor_core.compare.findings import Judged, finding_differences, judged
 from advisor_core.compare.match import Match, matched
+from advisor_core.compare.origins import origins
+from advisor_core.compare.passes import pass_differences
 from advisor_core.compare.promises import promises
 from advisor_core.compare.verdict import verdict
 from advisor_core.compare.work import changed, collective_differences, shape_differences, type_differences
@@ -78,7 +82,9 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
     operators = changed(type_differences(shapes))
     collectives = unless("communication", collective_differences(match))
     findings = unless("findings", finding_differences(earlier, judged(after), told.before_ns))
-    explained = causes(ledger, findings, operators, collectives, (before, after), told.before_ns)
+    across = told.outcome == "across_vendors"
+    rows = side_by_side(match) if across else {}
+    explained = [] if across else causes(ledger, findings, operators, collectives, (before, after), told.before_ns)
     return Comparison(
         before=0,
         after=place,
@@ -87,7 +93,9 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
         verdict=told,
         ledger=ledger,
         causes=explained,
-        rest_ns=sum(row.difference_ns for row in ledger) - sum(cause.difference_ns for cause in explained),
+        rest_ns=0
+        if across
+        else sum(row.difference_ns for row in ledger) - sum(cause.difference_ns for cause in explained),
         ranks=unless("causes", match.ranks()),
         steps=[] if match.of_baseline else unless("causes", match.steps()),
         phases=[] if match.of_baseline else unless("causes", phase_differences(match)),
@@ -98,12 +106,21 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
         apis=unless("operators", api_differences(match)),
         memory=unless("memory", memory_differences(match)),
         drawings=[
-            *unless("operators", drawn_differences(match, "layers")),
+            # Parts of the model and modules have the names of the program, whoever made the device.
+            *(
+                drawn_differences(match, "layers")
+                if across
+                else unless("operators", drawn_differences(match, "layers"))
+            ),
             *unless("memory", drawn_differences(match, "memory_peak")),
         ],
-        settings={} if match.of_baseline else _settings(before, after),
+        settings={} if match.of_baseline or across else _settings(before, after),
         findings=findings,
         promises=None if "promises" in withheld else promises(before, after, findings, told),
+        amounts=amounts(match, "causes" not in withheld) if across else None,
+        origins=origins(rows, ledger) if across else [],
+        computed=computed_differences(rows),
+        passes=pass_differences(match) if across else [],
     )
 
 

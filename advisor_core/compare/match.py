@@ -88,6 +88,20 @@ class Match:
         return self.before.series is not None
 
     @property
+    def vendors(self) -> tuple[str, str]:
+        """The vendors of the devices of both sides; '' unknown."""
+        before, after = (
+            ", ".join(sorted({source.vendor for source in side.result.inputs if source.vendor}))
+            for side in (self.before, self.after)
+        )
+        return before, after
+
+    @property
+    def across_vendors(self) -> bool:
+        """Whether the devices are known to be of different vendors."""
+        return across_vendors(self.before.result, self.after.result)
+
+    @property
     def unmatched(self) -> tuple[list[Lane], list[Lane]]:
         """Recorded ranks of each side that have no partner on the other."""
         sides = (self.before, self.after)
@@ -128,9 +142,18 @@ def _rest(side: Side) -> list[Lane]:
     return [lane for lane in _lanes(side.result) if lane not in side.lanes]
 
 
+def across_vendors(before: RunResult, after: RunResult) -> bool:
+    """Whether the devices of two results are known to be of different vendors."""
+    one, other = ({source.vendor for source in result.inputs if source.vendor} for result in (before, after))
+    return bool(one and other) and one != other
+
+
 def matched(before: RunResult, after: RunResult) -> Match:
-    """The ranks of both results that have a ledger, those in the same place of the layout side by side."""
+    """The ranks of both results that have a ledger, those in the same place of the layout side by side. Across vendors
+    the mean of all ranks is compared: their numbers say nothing of one another."""
     pairs = [pair for role in _roles(before) for pair in _pairs(role, before, after)]
+    if across_vendors(before, after):
+        return Match(whole(before), whole(after), pairs)
     return Match(Side(before, [own for own, _ in pairs]), Side(after, [other for _, other in pairs]), pairs)
 
 

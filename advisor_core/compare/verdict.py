@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from advisor_core.compare.comparability import is_whole
 from advisor_core.compare.match import Match
 from advisor_core.compare.noise import Noise, noise
 from advisor_core.result.comparison import Obstacle, Outcome, Verdict
@@ -19,16 +20,21 @@ def verdict(match: Match, obstacles: Sequence[Obstacle]) -> Verdict:
     told = Noise("none", None) if before <= 0 or any((steps <= 0).any() for steps in sides) else noise(*sides)
     spoilt = [obstacle for obstacle in obstacles if "verdict" in obstacle.spoils]
     outcome, reason = _outcome(told, [len(steps) for steps in sides])
+    if spoilt:
+        told, outcome, reason = Noise("none", None), "not_comparable", spoilt[0].text
+    if match.across_vendors and not match.of_baseline and not any(is_whole(one) for one in spoilt):
+        # Two devices are no regression; a step that is none on one side is said with both times.
+        outcome, reason = "across_vendors", next((one.text for one in spoilt if "causes" in one.spoils), None)
     return Verdict(
-        outcome="not_comparable" if spoilt else outcome,
+        outcome=outcome,
         before_ns=before,
         after_ns=after,
         difference_ns=after - before,
         ratio=(after - before) / before if before > 0 else 0.0,
-        interval=None if spoilt else told.interval,
-        method="none" if spoilt else told.method,
+        interval=told.interval,
+        method=told.method,
         steps=(len(sides[0]), len(sides[1])),
-        reason=spoilt[0].text if spoilt else reason,
+        reason=reason,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from advisor_core.compare.match import Match
@@ -17,7 +18,7 @@ _Collective = tuple[str | None, int | None, int | None, int | None, bool]
 def shape_differences(match: Match) -> list[OperatorDifference]:
     """The operators of the roles that both sides have, by type and shapes, what changed most first."""
     rows = []
-    for role, before, after in _roles(match):
+    for role, before, after in paired_work(match):
         steps = before.rank_steps, after.rank_steps
         for key, old, new in side_by_side(*_operators(before, after), lambda key: (key[0], None, ""), (None, None, "")):
             calls = old[0] / steps[0], new[0] / steps[1]
@@ -53,13 +54,15 @@ def _largest(rows: Iterable[OperatorDifference]) -> list[OperatorDifference]:
 
 
 def collective_differences(match: Match) -> list[CollectiveDifference]:
-    """The collectives of the roles that both sides have, the largest difference of uncovered time first."""
+    """The collectives of the roles that both sides have, the largest difference of uncovered time first. Across vendors
+    an operation is known by its kind, as each library has names of its own."""
+    named = _kind_of_collective if match.across_vendors else _as_recorded
     rows = [
         _collective(role, key, old, new, (before.rank_steps, after.rank_steps))
-        for role, before, after in _roles(match)
+        for role, before, after in paired_work(match)
         for key, old, new in side_by_side(
-            _collectives(before),
-            _collectives(after),
+            _collectives(before, named),
+            _collectives(after, named),
             lambda key: (key[0], None, None, None, False),
             (None, None, None, None, False),
         )
@@ -67,7 +70,8 @@ def collective_differences(match: Match) -> list[CollectiveDifference]:
     return sorted(rows, key=lambda row: (-abs(row.difference_ns), row.operation or "", row.bytes or 0))
 
 
-def _roles(match: Match) -> Iterator[tuple[str | None, Work, Work]]:
+def paired_work(match: Match) -> Iterator[tuple[str | None, Work, Work]]:
+    """The work of the roles that both sides have: the role, before and after."""
     after = {work.role: work for work in match.after.result.work}
     for work in match.before.result.work:
         if work.role in after:
@@ -88,11 +92,35 @@ def _operators(before: Work, after: Work) -> tuple[Mapping[_Operator, Sums], Map
     return sides
 
 
-def _collectives(work: Work) -> Mapping[_Collective, Sums]:
-    return {
-        (row.operation, row.members, row.spacing, row.bytes, row.listed): (row.calls, row.uncovered_ns, row.waiting_ns)
-        for row in work.collectives
-    }
+_KINDS = ("allReduce", "allGather", "reduceScatter", "allToAll", "broadcast", "scatter", "gather", "reduce", "sendRecv",
+    "send", "recv", "barrier")  # fmt: skip
+"""Kinds of collectives as HCCL and NCCL both have them; what stands first in a name decides."""
+
+_FOLDED = re.compile(r"[^a-z]")
+
+
+def _kind_of_collective(operation: str | None) -> str | None:
+    """The kind in the name of a collective of any library; the name itself where it has none.
+
+    >>> _kind_of_collective("hcom_allReduce__445_5"), _kind_of_collective("nccl:_reduce_scatter_base")
+    ('allReduce', 'reduceScatter')
+    """
+    folded = _FOLDED.sub("", (operation or "").lower())
+    return next((kind for kind in _KINDS if kind.lower() in folded), operation)
+
+
+def _as_recorded(operation: str | None) -> str | None:
+    return operation
+
+
+def _collectives(work: Work, named: Callable[[str | None], str | None]) -> Mapping[_Collective, Sums]:
+    sums: dict[_Collective, Sums] = {}
+    for row in work.collectives:
+        key = (named(row.operation), row.members, row.spacing, row.bytes, row.listed)
+        told = (row.calls, row.uncovered_ns, row.waiting_ns)
+        known = sums.get(key)
+        sums[key] = told if known is None else tuple(a + b for a, b in zip(known, told, strict=True))
+    return sums
 
 
 def _row(

@@ -45,7 +45,19 @@ class GateError(ValueError):
 
 
 class UndecidableError(Exception):
-    """A condition asks for what the result does not have."""
+    """A condition asks for what the result does not have, or for a baseline of another vendor."""
+
+
+def _require_same_vendor(result: RunResult, baseline: Baseline) -> None:
+    """Raises `UndecidableError` where the baseline is of a device of another vendor: a step on a GPU is no limit for
+    one on an NPU, and findings of one are none of the other."""
+    before = "" if baseline.recorded is None else baseline.recorded.vendor
+    now = {source.vendor for source in result.inputs if source.vendor}
+    if before and now and now != {before}:
+        raise UndecidableError(
+            f"the baseline is of another vendor ({before}, now {', '.join(sorted(now))}): `advisor compare` says where "
+            "the difference of two vendors comes from"
+        )
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class FindingGate:
     new: bool
 
     def met(self, result: RunResult, baseline: Baseline | None, today: date) -> str:
+        if self.new and baseline is not None:
+            _require_same_vendor(result, baseline)
         count = sum(
             at_least(finding.severity, self.severity)
             and not (self.new and baseline and baseline.knows(finding.fingerprint, finding.severity, today))
@@ -87,6 +101,8 @@ class TimeGate:
             share = ns / mean.wall_ns
             return f"it is {format_quantity(share, 'ratio')}" if _COMPARE[self.sign](share, self.amount) else ""
         limit, beside = self.amount, ""
+        if self.of in ("baseline", "history") and baseline is not None:
+            _require_same_vendor(result, baseline)
         if self.of == "baseline":
             assert baseline is not None  # `parse_gate` asks for one
             if baseline.step_ns is None:

@@ -14,10 +14,12 @@ from advisor_core.result.finding import Severity
 from advisor_core.result.run import Tool
 from advisor_core.text.base import Model, Text
 
-COMPARISON_VERSION = "1.0"
+COMPARISON_VERSION = "1.1"
 
 Conclusion = Literal["verdict", "causes", "operators", "communication", "host", "memory", "findings", "promises"]
-Outcome = Literal["slower", "faster", "within_noise", "cannot_tell", "not_comparable"]
+Outcome = Literal["slower", "faster", "within_noise", "cannot_tell", "not_comparable", "across_vendors"]
+"""``across_vendors``: no regression and no progress, but two devices; `Comparison.origins` says where the difference
+comes from."""
 
 
 class ComparedRun(Model):
@@ -83,6 +85,94 @@ class Cause(Model):
     findings: list[int] = Field(default_factory=list)
     operators: list[int] = Field(default_factory=list)
     collectives: list[int] = Field(default_factory=list)
+
+
+class Division(Model):
+    """A difference of kernel time between two devices, divided. ``calls_before`` and ``calls_after``: how often it is
+    computed in a step of a rank, ``kernels``: by how many kernels. ``least_before_ns`` and ``least_after_ns``: what the
+    kernels need at least on their own chip, ``None`` where that is not known for most of their time.
+
+    The four parts add up to the difference. ``chip_ns``: the same work at the peak rates of the other chip;
+    ``work_ns``: operations and bytes that one side has and the other has not, at these rates; ``above_ns``: the time
+    above the bounds; ``untold_ns``: what no bound is known for. With a work ``w`` and a chip ``c`` as (before, after)
+    and ``b(w, c)`` the bound, ``chip`` is the mean of b(w1, c2) - b(w1, c1) and b(w2, c2) - b(w2, c1), and ``work``
+    that of b(w2, c2) - b(w1, c2) and b(w2, c1) - b(w1, c1), so that the order of the runs does not matter."""
+
+    calls_before: float
+    calls_after: float
+    kernels_before: float
+    kernels_after: float
+    least_before_ns: int | None
+    least_after_ns: int | None
+    chip_ns: int
+    work_ns: int
+    above_ns: int
+    untold_ns: int
+
+
+class Origin(Model):
+    """Where a part of the difference between two devices comes from. ``path``: an entry of the ledger that is not
+    computing, or below ``compute``: ``product``, ``convolution``, ``attention``, ``computation/NAME`` (a formula),
+    ``operation/NAME`` (kernels that are part of none) and ``beside`` (kernels that run beside others, or beside
+    communication: their times count in full, and in the step once). ``division``: of kernel times. All origins add up
+    to the difference of the step, where the ledgers are compared."""
+
+    path: str
+    before_ns: int
+    after_ns: int
+    difference_ns: int
+    division: Division | None = None
+
+
+class ComputedDifference(Model):
+    """What kernels compute, on both sides: see `advisor_core.result.work.ComputedTime`; all passes and parts of the
+    model together. ``what`` ``None``: all of the kind that is not listed on both sides. ``dtypes``: of the operands,
+    before and after, where there are several with commas between them."""
+
+    role: str | None
+    kind: str
+    what: str | None
+    dtypes: tuple[str, str]
+    before_ns: int
+    after_ns: int
+    difference_ns: int
+    division: Division
+
+
+class PassDifference(Model):
+    """The kernels of one pass and one part of the model, per step of a rank. ``in_pass``: forward, recomputation,
+    backward or optimizer; ``block``: attention, ffn, norm and so on, '' where the layers of a side are not known. What
+    is not listed by itself has neither."""
+
+    role: str | None
+    in_pass: str
+    block: str
+    kernels_before: float
+    kernels_after: float
+    before_ns: int
+    after_ns: int
+    difference_ns: int
+
+
+class Amounts(Model):
+    """How much work two devices do in a step of a rank, and how well. ``same``: whether it is the same work, by the
+    shapes of products, convolutions and attentions; ``None`` where shapes do not tell. ``shared``: the share of the
+    operations that both compute alike. ``flops``: of the matrix unit; ``samples``: tokens and images that the steps
+    read, where both sides tell; ``ns_per_sample``: time of the step for each, where there is a step on both sides;
+    ``ns_per_tflop``: the same for 10^12 operations; ``kernel_ns``: kernel time; ``kernel_ns_per_tflop``. ``mfu``:
+    operations of the step over what the matrix unit could do in its time, ``bandwidth``: the same of bytes and the
+    memory; ``None`` where a chip, or the work of half of the kernel time, is not known."""
+
+    same: bool | None
+    shared: float | None
+    flops: tuple[float, float] | None
+    samples: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    ns_per_sample: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    ns_per_tflop: tuple[int, int] | None = None
+    kernel_ns: tuple[int, int]
+    kernel_ns_per_tflop: tuple[int, int] | None = None
+    mfu: tuple[float | None, float | None] = (None, None)
+    bandwidth: tuple[float | None, float | None] = (None, None)
 
 
 class RankDifference(Model):
@@ -302,6 +392,17 @@ class Comparison(Model):
     )
     findings: list[FindingDifference]
     promises: Promises | None
+    amounts: Amounts | None = Field(None, description="across vendors: how much work each side does")
+    origins: list[Origin] = Field(
+        default_factory=list, description="across vendors: where the difference comes from, largest first"
+    )
+    computed: list[ComputedDifference] = Field(
+        default_factory=list, description="across vendors: what the kernels of both sides compute, largest first"
+    )
+    passes: list[PassDifference] = Field(
+        default_factory=list,
+        description="across vendors: kernels by pass and part of the model, in the order of a step",
+    )
 
 
 class ComparisonResult(Model):

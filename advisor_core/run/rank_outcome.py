@@ -37,6 +37,7 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.run import Diagnostic, Input, LedgerStep, LedgerWindow, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
+from advisor_core.run.computed_times import rank_computed
 from advisor_core.run.ledger_steps import ledger_steps, window_of
 from advisor_core.run.link_matrix import rank_links
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
@@ -129,7 +130,7 @@ def outcome_of(
             *_older(source),
         ],
         vendor=profile.vendor,
-        work=rank_work(store),
+        work=rank_work(store, rank_computed(host, store)),
         links=rank_links(store),
         lane=step_lane(store, shown_step),
         memory=_memory(store, profile.rank),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.computed import ComputedWork
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.device.work import work
@@ -19,6 +20,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.work import CollectiveTime, OperatorTime, Work
 from advisor_core.run.api_totals import RankApis, rank_apis, summed_apis
+from advisor_core.run.computed_times import chip_peaks, summed_computed, summed_samples
 from advisor_core.vocabulary.operator_class import kernel_type
 
 LISTED = 400
@@ -39,22 +41,24 @@ _TIMES = ["ns", "uncovered_ns", "waiting_ns"]
 class RankWork:
     """Operators and collectives in the steps of one rank. ``operators``: a row per type, shapes and class;
     ``collectives``: a row per operation, layout of the group and size; both with ``calls`` and times in ns. ``apis``:
-    calls of the host, where the exporter sums them up."""
+    calls of the host, where the exporter sums them up; ``computed``: what the kernels compute, where a plugin tells."""
 
     steps: int
     operators: pd.DataFrame
     collectives: pd.DataFrame
     apis: RankApis | None = None
+    computed: ComputedWork | None = None
 
 
-def rank_work(store: FactStore) -> RankWork | None:
-    """The work of a rank; ``None`` where its kernels or its steps are not known."""
+def rank_work(store: FactStore, computed: ComputedWork | None) -> RankWork | None:
+    """The work of a rank; ``None`` where its kernels or its steps are not known. ``computed``: what its kernels
+    compute."""
     device, windows = store.get(work), store.get(steps)
     if device is None or windows is None or not len(windows):
         return None
     count = len(windows)
     operators = _operators(device, windows, store.get(KERNELS))
-    return RankWork(count, operators, _collectives(store), rank_apis(store, count))
+    return RankWork(count, operators, _collectives(store), rank_apis(store, count), computed)
 
 
 def _operators(device: pd.DataFrame, windows: pd.DataFrame, kernels: pd.DataFrame | None) -> pd.DataFrame:
@@ -149,6 +153,9 @@ def summed_work(ranks: Sequence[RankWork]) -> list[Work]:
     operators = _listed([rank.operators for rank in ranks], _OPERATOR, "type", ["ns"])
     collectives = _listed([rank.collectives for rank in ranks], _COLLECTIVE, "operation", _TIMES)
     apis = [rank.apis for rank in ranks if rank.apis is not None]
+    computed = [rank.computed for rank in ranks if rank.computed is not None]
+    # Part of the ranks would be another amount of work than the steps of all that it is divided by.
+    whole = computed if len(computed) == len(ranks) else []
     return [
         Work(
             rank_steps=sum(rank.steps for rank in ranks),
@@ -156,6 +163,9 @@ def summed_work(ranks: Sequence[RankWork]) -> list[Work]:
             collectives=[_collective(row) for row in collectives],
             api_steps=sum(rank.steps for rank in apis),
             apis=summed_apis(apis),
+            computed=summed_computed(whole),
+            samples=summed_samples(whole),
+            peaks=chip_peaks(whole),
         )
     ]
 

@@ -25,6 +25,10 @@ _COMPRESSED = (2048, 2048)
 _ALIGNED = 8
 """FlashAttentionScore writes maximum and sum of each row eight times."""
 
+_MOST_HEADS = 256
+"""Twice the heads of the largest models at hand (128 in Llama 3.1 405B and DeepSeek-V3): a longer axis counts tokens.
+Our choice."""
+
 _GRADIENT_PRODUCTS = 2.5
 """The gradient computes the scores again and has four products more, where the forward pass has two."""
 
@@ -60,7 +64,10 @@ def attention_of(operator: str, input_shapes: str, output_shapes: str) -> Attent
     inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
     if len(inputs) < 3 or _LENGTHS_UNTOLD.search(operator):
         return None
+    gradient = bool(_GRADIENT.search(operator))
     query, key = inputs[0], inputs[1]
+    if gradient:  # the gradient of the result, which is like the queries, stands in front of them or behind the values
+        key = next((shape for shape in inputs[1:4] if shape != query), key)
     if len(query) != len(key) or len(query) not in (3, 4) or not elements(query) or not elements(key):
         return None
     axis = _sequence_axis(operator, query, key, outputs)
@@ -73,7 +80,7 @@ def attention_of(operator: str, input_shapes: str, output_shapes: str) -> Attent
     width = elements(query) // (batch * queries)
     masked = any(shape[-2:] in ((queries, keys), _COMPRESSED) for shape in inputs[3:] if len(shape) > 1)
     causal = queries == keys > 1 and (masked or bool(_MAY_BE_CAUSAL.search(operator)))
-    return Attention(batch, queries, keys, width, bool(_GRADIENT.search(operator)), causal)
+    return Attention(batch, queries, keys, width, gradient, causal)
 
 
 def _sequence_axis(operator: str, query: Shape, key: Shape, outputs: tuple[Shape, ...]) -> int | None:
@@ -89,8 +96,12 @@ def _sequence_axis(operator: str, query: Shape, key: Shape, outputs: tuple[Shape
     if _HEADS_BEHIND.search(operator):
         return 1
     if query[1] != key[1]:
-        # heads that share keys are fewer; keys of a cache are more than queries
-        return 1 if key[1] > query[1] else 2
+        return 1 if _tokens(query[1], key[1]) else 2
     if query[2] != key[2]:
-        return 2 if key[2] > query[2] else 1
+        return 2 if _tokens(query[2], key[2]) else 1
     return 2 if query[2] >= query[1] else 1
+
+
+def _tokens(queries: int, keys: int) -> bool:
+    """Whether two unlike lengths count tokens, and not heads of which several share one of the keys."""
+    return keys > queries or queries % keys > 0 or queries > _MOST_HEADS

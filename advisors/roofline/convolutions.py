@@ -76,6 +76,11 @@ _TO_WEIGHT = re.compile(r"backprop_?filter|backprop_?weight", re.I)
 _OF_AUTOGRAD = re.compile(r"convolution_backward$", re.I)
 
 
+def is_of_autograd(operator: str) -> bool:
+    """Whether it is the operator of PyTorch that computes the gradients of a convolution, all of them."""
+    return bool(_OF_AUTOGRAD.search(operator))
+
+
 @lru_cache(maxsize=1 << 16)
 def convolution_flops(
     operator: str, input_shapes: str, input_formats: str, output_shapes: str, output_formats: str
@@ -88,6 +93,21 @@ def convolution_flops(
 
     >>> convolution_flops("Conv2D", "32,64,27,27;192,64,5,5", "NCHW;NCHW", "32,192,27,27", "NCHW")
     14332723200
+    """
+    size = convolution_size(operator, input_shapes, input_formats, output_shapes, output_formats)
+    return None if size is None else 2 * prod(size)
+
+
+@lru_cache(maxsize=1 << 16)
+def convolution_size(
+    operator: str, input_shapes: str, input_formats: str, output_shapes: str, output_formats: str
+) -> tuple[int, int, int] | None:
+    """A convolution, or one of its gradients, as the product that it is: places of the window over the batch, channels
+    of the result, and values that one result sums over; the same for the gradients as for the forward pass. ``None``
+    where the shapes do not tell.
+
+    >>> convolution_size("aten::convolution", "32,64,27,27;192,64,5,5", "", "32,192,27,27", "")
+    (23328, 192, 1600)
     """
     inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
     forms = [*input_formats.split(";"), *("" for _ in inputs)]
@@ -108,7 +128,13 @@ def convolution_flops(
         result, weight = (outputs[0], out_form), inputs[wide[1]]
     shape, form = result
     places = shape[_SPATIAL.get(form, slice(2, None))]
-    return 2 * shape[0] * prod(places) * elements(weight) or None if places and weight else None
+    positions = shape[0] * prod(places)
+    if not places or not weight or not positions * elements(weight):
+        return None
+    channels, rest = divmod(elements(shape), positions)
+    # A format that fills up the channels of the result and not those of the weight leaves no whole number.
+    summed, uneven = divmod(elements(weight), channels) if channels and not rest else (0, 1)
+    return (positions, 1, elements(weight)) if uneven else (positions, channels, summed)
 
 
 def _channels(image: Shape, lengths: Shape) -> int:

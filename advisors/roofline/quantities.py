@@ -45,7 +45,7 @@ _REALS: Final = frozenset({"FLOAT", "FLOAT16", "BF16"})
 _WORDS: Final = 2000
 """A table of fewer rows holds labels (ImageNet has 1,000 classes), positions or kinds of segments. Our choice; of what
 reads bytes nothing is told then."""
-_PIXELS: Final = (1, 3)
+IMAGE_CHANNELS: Final = (1, 3)
 """Channels of images: grey, or colours. Latent images have 4 and more."""
 _COLUMNS: Final = (
     ("roofline.quantities.what", ""),
@@ -55,6 +55,11 @@ _COLUMNS: Final = (
     ("roofline.quantities.rate", "1/s"),
     ("roofline.quantities.told", ""),
 )
+_NAMES: Final = {
+    "tokens": ("roofline.quantities.tokens", "roofline.quantities.tokens.told"),
+    "images": ("roofline.quantities.images", "roofline.quantities.images.told"),
+}
+"""What a model is given: its name, and what tells it, as messages."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def convolved(kernels: StepKernels, backward: Bools) -> Reads | None:
     frame = kernels.frame.iloc[kernels.firsts]
     plain: set[Shape] = set()
     for text in {*frame["input_shapes"], *frame["output_shapes"]}:
-        plain.update(shape for shape in shapes_of(text) if len(shape) == 4 and shape[1] in _PIXELS)
+        plain.update(shape for shape in shapes_of(text) if len(shape) == 4 and shape[1] in IMAGE_CHANNELS)
     found: dict[int, Shape] = {}
     columns = ("operator_class", "type", "input_shapes", "input_formats")
     for signature, (class_, type_, shapes, formats) in enumerate(_texts(kernels, *columns)):
@@ -155,9 +160,9 @@ def _image(input_shapes: str, input_formats: str, plain: set[Shape]) -> Shape | 
         return None
     image, layout = shapes[0], input_formats.split(";")[0]
     if layout in ("", "NCHW", "ND") and len(image) == 4 and len(shapes) > 1 and len(shapes[1]) == 4:
-        return image if image[1] in _PIXELS and image[1] == shapes[1][1] else None
+        return image if image[1] in IMAGE_CHANNELS and image[1] == shapes[1][1] else None
     if layout == "NC1HWC0" and len(image) == 5 and image[1] == 1:
-        same = [(image[0], channels, *image[2:4]) for channels in _PIXELS]
+        same = [(image[0], channels, *image[2:4]) for channels in IMAGE_CHANNELS]
         return next((each for each in same if each in plain), None)
     return None
 
@@ -175,22 +180,39 @@ def _once(found: Reads | None, kernels: StepKernels, launched: Launches | None) 
 def quantities(facts: Facts) -> list[View]:
     """Tokens and images that this rank reads in a step, and per second."""
     kernels = facts[step_kernels]
-    begins = facts[steps]["start_ns"].to_numpy()
-    in_step = np.searchsorted(begins, kernels.frame["start_ns"].to_numpy(), side="right").astype(np.int64) - 1
-    backward = facts[kernel_nodes].backward
+    in_step = _step_of(facts)
     rows: list[list[Cell]] = []
-    for what, told, reads in (
-        ("roofline.quantities.tokens", "roofline.quantities.tokens.told", looked_up(kernels, in_step)),
-        ("roofline.quantities.images", "roofline.quantities.images.told", convolved(kernels, backward)),
-    ):
-        found = _once(reads, kernels, facts.get(launches))
-        if found is not None:
-            by = message(told, shape=" x ".join(map(str, found.shape)))
-            rows += [[message(what), *row, by] for row in _rows(facts, kernels, in_step, found)]
+    for what, found in _read(facts, in_step).items():
+        named, told = _NAMES[what]
+        by = message(told, shape=" x ".join(map(str, found.shape)))
+        rows += [[message(named), *row, by] for row in _rows(facts, kernels, in_step, found)]
     if not rows:
         return []
     rank = facts[PROFILE].rank
     return [rank_table("quantities", message("roofline.view.quantities", rank=rank), rank, _COLUMNS, rows)]
+
+
+def _step_of(facts: Facts) -> Ints:
+    """The step of each kernel, from 0."""
+    begins = facts[steps]["start_ns"].to_numpy()
+    starts = facts[step_kernels].frame["start_ns"].to_numpy()
+    return np.searchsorted(begins, starts, side="right").astype(np.int64) - 1
+
+
+def _read(facts: Facts, in_step: Ints) -> dict[str, Reads]:
+    """What the model is given, ``tokens`` and ``images``, where shapes tell."""
+    kernels, launched = facts[step_kernels], facts.get(launches)
+    found = {
+        "tokens": _once(looked_up(kernels, in_step), kernels, launched),
+        "images": _once(convolved(kernels, facts[kernel_nodes].backward), kernels, launched),
+    }
+    return {what: reads for what, reads in found.items() if reads is not None}
+
+
+def read_in_steps(facts: Facts) -> dict[str, int]:
+    """``tokens`` and ``images`` that a rank reads in all steps together, where shapes tell. Asks for `step_kernels`,
+    `kernel_nodes`, `steps` and, wanted, `launches`."""
+    return {what: int(reads.counts.sum()) for what, reads in _read(facts, _step_of(facts)).items()}
 
 
 def _rows(facts: Facts, kernels: StepKernels, in_step: Ints, found: Reads) -> list[list[Cell]]:

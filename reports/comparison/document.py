@@ -9,6 +9,7 @@ from advisor_core.api.renderers import Comparison, ComparisonResult
 from reports.blocks import Block, Document, Entry, Paragraph, Section, line
 from reports.comparison.details import apis, collectives, ledger, memory, operators, ranks, settings, withheld
 from reports.comparison.drawings import drawings
+from reports.comparison.origins import amounts, computed, origins, passes
 from reports.comparison.runs import facts, table
 from reports.comparison.summary import findings, obstacles, promises, where, why
 from reports.comparison.words import sentence
@@ -43,12 +44,24 @@ def headline(result: ComparisonResult, t: Labels) -> str:
 
 
 def _first_page(comparison: Comparison, t: Labels) -> Iterator[Block]:
-    for blocks in (obstacles, where, why, findings, promises):
+    for blocks in (obstacles, amounts, where, why, origins, findings, promises):
         yield from blocks(comparison, t)
 
 
 def _details(result: ComparisonResult, t: Labels) -> Iterator[Section]:
-    for sections in (ledger, operators, drawings, collectives, apis, memory, ranks, settings, withheld):
+    for sections in (
+        ledger,
+        computed,
+        passes,
+        operators,
+        drawings,
+        collectives,
+        apis,
+        memory,
+        ranks,
+        settings,
+        withheld,
+    ):
         yield from sections(result.comparisons[0], t)
     yield table(result, t)
 
@@ -58,7 +71,7 @@ def _several(result: ComparisonResult, t: Labels) -> Iterator[Section]:
     for comparison in result.comparisons:
         title = t("compare.against", name=result.runs[comparison.after].name, first=first)
         blocks: list[Block] = [Paragraph(line(sentence(comparison, t)), "lead")]
-        for part in (obstacles, why, findings, promises):
+        for part in (obstacles, amounts, why, origins, findings, promises):
             blocks += [_below(block, comparison.after) for block in part(comparison, t)]
         yield Section(f"run-{comparison.after}", title, tuple(blocks))
 

@@ -20,6 +20,8 @@ def facts(result: ComparisonResult, t: Labels) -> Pairs:
             (t("ran.ranks"), line(_beside(str(len(first.ranks)), str(len(last.ranks))))),
             (t("ran.phase"), line(_beside(_kind(first, t), _kind(last, t)))),
         ]
+        if first.vendor != last.vendor:
+            pairs.append((t("compare.vendors"), line(f"{first.vendor} → {last.vendor}")))
         if first.chip or last.chip:
             unknown = t("word.unknown")
             pairs.append((t("ran.chip"), line(_beside(first.chip or unknown, last.chip or unknown))))
@@ -51,7 +53,9 @@ def table(result: ComparisonResult, t: Labels) -> Section:
     told: dict[int, tuple[Line, Line]] = {0: (line("–"), line("–"))}
     for one in result.comparisons:
         verdict = one.verdict
-        is_comparable = verdict.outcome != "not_comparable"
+        is_comparable = verdict.outcome != "not_comparable" and not (
+            verdict.outcome == "across_vendors" and verdict.reason is not None
+        )
         difference = line(Words(signed_share(verdict.ratio, t), "strong")) if is_comparable else line("–")
         interval = None
         if verdict.interval is not None:

@@ -78,8 +78,8 @@ def waterfall(comparison: Comparison, t: Labels) -> Waterfall | None:
 def why(comparison: Comparison, t: Labels) -> Iterator[Block]:
     """The difference as a waterfall, and under each part what moved the same way."""
     verdict = comparison.verdict
-    if (drawn := waterfall(comparison, t)) is None:
-        return
+    if comparison.origins or (drawn := waterfall(comparison, t)) is None:
+        return  # of two devices the origins say it
     rows = [_cause(cause, comparison, t) for cause in comparison.causes]
     if comparison.rest_ns or not rows:
         rows.append(Row((line(t("compare.rest")), line(signed(comparison.rest_ns, t)))))

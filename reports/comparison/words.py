@@ -44,11 +44,33 @@ def sentence(comparison: Comparison, t: Labels) -> str:
     reason = "" if verdict.reason is None else t.of(verdict.reason)
     if verdict.outcome == "not_comparable":
         return t("compare.verdict.not_comparable", reason=reason, before=before, after=after)
+    if verdict.outcome == "across_vendors" and reason:
+        return t("compare.verdict.other_windows", reason=reason, before=before, after=after)
     change = t("compare.change", before=before, after=after, share=signed_share(verdict.ratio, t))
+    if verdict.outcome == "across_vendors":
+        return t("compare.verdict.across_vendors", change=change) + _beside(comparison, t)
     if verdict.interval is None:
         return t("compare.verdict.cannot_tell", change=change, reason=reason)
     low, high = (signed_share(ratio, t) for ratio in verdict.interval)
     return t(f"compare.verdict.{verdict.outcome}", change=change, low=low, high=high)
+
+
+def _beside(comparison: Comparison, t: Labels) -> str:
+    """What has to stand beside the times of two devices: whether they do the same work, and the times for as much of
+    it where they do not."""
+    told = comparison.amounts
+    if told is None or told.same is None:
+        return t("compare.verdict.work_unknown")
+    if told.same:
+        return t("compare.verdict.same_work")
+    pairs = [
+        t("compare.verdict.per_sample", what=t(f"compare.sample.{what}"), before=t.time(one), after=t.time(other))
+        for what, (one, other) in told.ns_per_sample.items()
+    ]
+    if not pairs and told.ns_per_tflop is not None:
+        before, after = (t.time(ns) for ns in told.ns_per_tflop)
+        pairs = [t("compare.verdict.per_tflop", before=before, after=after)]
+    return t("compare.verdict.other_work") + "".join(f"{t('word.clause')}{pair}" for pair in pairs)
 
 
 def method(verdict: Verdict, t: Labels) -> str:

@@ -54,6 +54,19 @@ def test_what_was_accepted_passes_and_what_is_new_fails(profile: Path, report: P
     assert stricter.exit_code == 1 and "'idle > 0.01 %' holds" in stricter.output and "new low" not in stricter.output
 
 
+def test_a_baseline_of_another_vendor_is_refused(profile: Path, report: Path, tmp_path: Path) -> None:
+    """Exit code 3: no condition holds, and one cannot be decided."""
+    baseline = tmp_path / "baseline.yaml"
+    written = CliRunner().invoke(cli, ["baseline", "write", str(report / "report.json"), str(baseline)])
+    text = baseline.read_text(encoding="utf-8")
+    assert written.exit_code == 0 and "vendor: ascend" in text
+    baseline.write_text(text.replace("vendor: ascend", "vendor: gpu"), encoding="utf-8")
+    gate = ("-o", str(tmp_path / "out"), "--format", "json", "--baseline", str(baseline))
+    refused = run(profile, *gate, "--fail-on", "step_time > baseline + 1 %")
+    assert refused.exit_code == 3 and "another vendor (gpu, now ascend)" in refused.output
+    assert (tmp_path / "out" / "report.json").is_file()
+
+
 def test_runs_are_added_to_a_history_and_what_is_accepted_stays(report: Path, tmp_path: Path) -> None:
     baseline, result = tmp_path / "baseline.yaml", report / "report.json"
     write = ["baseline", "write", str(result), str(baseline)]

@@ -111,10 +111,33 @@ def test_two_exports_of_a_job_are_told_apart_by_who_is_late(result_of: ResultOf,
     assert "cannot be told" in headline(told, Labels("en"))
 
 
-def test_ascend_and_gpu_are_not_compared(
+def test_another_vendor_is_no_regression(
     result_of: ResultOf, results: tuple[RunResult, RunResult], profiles: Path
 ) -> None:
+    """AlexNet on NPUs and ResNet-50 on a GPU: other work, and nothing of one vendor is set against the other."""
     npu = result_of(profiles / "ascend" / "alexnet-ddp-text-level1")
     told = compare(npu, results[1])
-    assert told.verdict.outcome == "not_comparable" and told.obstacles[0].about == "vendor"
-    assert not any((told.ledger, told.causes, told.operators, told.findings, told.memory, told.promises))
+    assert told.verdict.outcome == "across_vendors" and told.verdict.interval is None
+    assert {"vendor", "unknown_amounts"} <= {obstacle.about for obstacle in told.obstacles}
+    assert not any((told.operators, told.findings, told.apis, told.settings, told.promises, told.causes))
+    assert sum(origin.difference_ns for origin in told.origins) == told.verdict.difference_ns
+    assert "not known" in headline(compare_all(["npu", "gpu"], [npu, results[1]]), Labels("en"))
+
+
+def test_alexnet_on_a_gpu_and_on_npus(result_of: ResultOf, profiles: Path) -> None:
+    """By the traces: the GPU recorded two forward passes without marks of steps or shapes (10 convolutions and 6
+    products), the NPUs one step of training each (5 + 4 + 5 convolutions, 9 products)."""
+    gpu, npu = (
+        result_of(profiles / name) for name in ("kineto/alexnet-a100.json.gz", "ascend/alexnet-ddp-text-level1")
+    )
+    told = compare(gpu, npu)
+    assert {"window", "vendor", "passes"} <= {obstacle.about for obstacle in told.obstacles}
+    assert told.amounts is not None and told.amounts.same is False and told.amounts.kernel_ns == (10_700_000, 8_876_006)
+    assert told.ledger == [] and not told.amounts.ns_per_sample
+    origins = {origin.path: origin for origin in told.origins}
+    assert sum(origin.difference_ns for origin in told.origins) == 8_876_006 - 10_700_000
+    assert (origins["compute/convolution"].before_ns, origins["compute/product"].before_ns) == (5_094_000, 2_660_000)
+    for path, calls in (("compute/convolution", (10, 14)), ("compute/product", (6, 9))):
+        division = origins[path].division
+        assert division is not None and (division.calls_before, division.calls_after) == calls
+        assert division.untold_ns == origins[path].difference_ns  # without shapes nothing is known of a bound

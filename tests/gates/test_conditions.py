@@ -178,6 +178,19 @@ def test_without_a_step_nothing_is_decided() -> None:
         holds("step_time > 1 ms", result)
 
 
+@pytest.mark.parametrize(
+    "text", ["step_time > baseline + 500 %", "idle > baseline + 3 %", "step_time > history", "new low"]
+)
+def test_a_baseline_of_another_vendor_decides_nothing(text: str) -> None:
+    now = training()
+    vendor = now.inputs[0].vendor
+    other = now.model_copy(update={"inputs": [source.model_copy(update={"vendor": "gpu"}) for source in now.inputs]})
+    with pytest.raises(UndecidableError, match=rf"another vendor \(gpu, now {vendor}\)"):
+        holds(text, now, accepted=other)
+    # What does not ask the baseline is judged.
+    assert holds("step_time > 1 ns", now, accepted=other) and holds("low", now, accepted=other)
+
+
 def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
     kept = baseline_of(training())
     first = kept.findings[0].model_copy(update={"reason": "known: issue 7, 等待修复", "expires": date(2027, 1, 1)})

@@ -61,7 +61,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {"topk.default": {"dim": -1}}
 """Values of arguments that a call leaves out, which Kineto records and a stream does not."""
 
 KERNELS_OF = {"native_layer_norm_backward": 2, "embedding_dense_backward": 3, "topk": 2, "_index_put_impl_": 3,
-    "sort": 2, "_flash_attention_backward": 3, "cudnn_convolution": 1, "nonzero": 3, "cumsum": 2}  # fmt: skip
+    "sort": 2, "_flash_attention_backward": 3, "convolution_backward": 2, "nonzero": 3, "cumsum": 2}  # fmt: skip
 """Operators that launch several kernels."""
 
 LISTS = {"_foreach_addcmul": 3, "_foreach_addcdiv": 3, "_foreach_lerp": 2, "_foreach_copy": 2}
@@ -264,15 +264,27 @@ def _calls(record: Mapping[str, Any], name: str, base: str) -> Iterator[tuple[li
     elif name.startswith("fusion_attention"):
         backward = name.endswith("_grad")
         operator = "_flash_attention_backward" if backward else "_flash_attention_forward"
-        yield [f"aten::{operator}"], _given(reads, {"scale": 1}), moved, KERNELS_OF.get(operator, 1)
+        given = _given([_heads_behind(entry) for entry in reads], {"scale": 1})
+        yield [f"aten::{operator}"], given, moved, KERNELS_OF.get(operator, 1)
+    elif name == "convolution":
+        order = ("self", "self", "padding", "stride", "dilation", "groups")
+        yield ["aten::cudnn_convolution"], _given(reads[:2], after, order), moved, 1
     elif name == "nll_loss_backward":
         yield ["aten::nll_loss_backward", "aten::zero_", "aten::fill_"], _given([whole], {"value": 0}), _size(whole), 1
         yield ["aten::nll_loss_backward"], _given(reads, after), moved, 1
     else:
-        operator = {"convolution": "cudnn_convolution"}.get(name, name)
         arguments = ARGUMENTS.get(f"{name}.{record['ov']}", ())
         after = DEFAULTS.get(f"{name}.{record['ov']}", {}) | after
-        yield [f"aten::{operator}"], _given(reads, after, arguments), moved, KERNELS_OF.get(operator, 1)
+        yield [f"aten::{name}"], _given(reads, after, arguments), moved, KERNELS_OF.get(name, 1)
+
+
+def _heads_behind(entry: Entry) -> Entry:
+    """A tensor [batch, heads, tokens, width] as the operator of Flash Attention takes it: heads behind tokens."""
+    shape = entry[1]
+    if len(shape) != 4:
+        return entry
+    turned = [shape[0], shape[2], shape[1], shape[3]]
+    return [entry[0], turned, entry[2]]
 
 
 def _stacked(shape: Sequence[int], after: Mapping[str, Any]) -> list[int]:

@@ -83,6 +83,8 @@ def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: 
         return _joined(given)
     if name in words.RESULTS["ranks"]:
         return _ranked(given, *words.RESULTS["ranks"][name])
+    if name in words.RESULTS["convolves_back"]:
+        return _gradients(listed, given, words.RESULTS["convolves_back"][name])
     if name in words.RESULTS["orders"] and given.shapes[0]:
         ordered, kind = _text(given.shapes[0]), given.dtypes[0]
         return Tensors(_text(given.read[0]), kind, f"{ordered};{ordered}", f"{kind};INT64")
@@ -156,8 +158,10 @@ def _result(name: str, given: Inputs) -> tuple[Shape, str] | None:
     if name in words_of["like_second"] and places[1:2] == [1]:
         return given.shapes[1] or (), given.dtypes[1]
     if name in words_of["multiplies_groups"] and places[1:2] == [1]:
-        second = given.shapes[1] or ()
-        return ((*first[:-1], second[-1]), dtype) if len(first) == 2 and len(second) == 3 else None
+        return _by_groups(given, first, dtype)
+    if name in words_of["convolves"] and places[1:2] == [1]:
+        shape = _convolved(given, *words_of["convolves"][name])
+        return None if shape is None else (shape, dtype)
     if name in words_of["by_index"] and 2 in places:
         return given.shapes[2] or (), dtype
     if name in words_of["selects_rows"]:
@@ -170,6 +174,52 @@ def _result(name: str, given: Inputs) -> tuple[Shape, str] | None:
     if name in words_of["element_by_element"]:
         return _broadcast(name, given, places)
     return None
+
+
+def _by_groups(given: Inputs, first: Shape, dtype: str) -> tuple[Shape, str] | None:
+    second, groups = given.shapes[1] or (), given.shapes[2] if len(given.shapes) > 2 else None
+    if len(first) != 2:
+        return None
+    if len(second) == 3:
+        return (first[0], second[-1]), dtype
+    return ((*groups, first[0], second[-1]), dtype) if len(second) == 2 and groups and len(groups) == 1 else None
+
+
+def _gradients(listed: Tensors, given: Inputs, asked_at: int) -> Tensors:
+    """Of a convolution, input and weight: those that are asked for; none where that was not recorded."""
+    asked = [part.strip() for part in given.value(asked_at).strip("[]").split(",")]
+    likes = [given.shapes[place] if place < len(given.shapes) else None for place in (1, 2)]
+    if len(asked) != 3 or not {*asked} <= {"True", "False"} or None in likes:
+        return listed
+    chosen = [like for like, told in zip(likes, asked, strict=False) if told == "True"]
+    return listed._replace(output_shapes=_joined_texts(chosen), output_dtypes=";".join(given.dtypes[:1] * len(chosen)))
+
+
+def _convolved(given: Inputs, padding_at: int, stride_at: int, dilation_at: int) -> Shape | None:
+    """The shape of a convolution; None where a length that it depends on was not recorded.
+
+    Source: the formula of Conv2d in the documentation of PyTorch (torch.nn.Conv2d, Shape).
+    """
+    image, weight = given.shapes[0] or (), given.shapes[1] or ()
+    lengths = image[2:]
+    settings = [_lengths(given.value(place), len(lengths)) for place in (padding_at, stride_at, dilation_at)]
+    if not lengths or len(weight) != len(image) or any(one is None for one in settings):
+        return None
+    padding, stride, dilation = (one or () for one in settings)
+    places = tuple(
+        (length + 2 * pad - apart * (window - 1) - 1) // step + 1
+        for length, window, pad, step, apart in zip(lengths, weight[2:], padding, stride, dilation, strict=True)
+        if step > 0
+    )
+    return (image[0], weight[0], *places) if len(places) == len(lengths) and min(places) > 0 else None
+
+
+def _lengths(text: str, count: int) -> tuple[int, ...] | None:
+    """A list of whole numbers, one for each axis; None for anything else."""
+    parts = [part.strip() for part in text.strip("[]").split(",")]
+    if not all(part.isdigit() for part in parts) or len(parts) not in (1, count):
+        return None
+    return tuple(int(part) for part in parts) * (count if len(parts) == 1 else 1)
 
 
 def _in_place() -> frozenset[str]:

@@ -41,7 +41,7 @@ RESULTS: Final[dict[str, Any]] = _WORDS["results"]
 """Operators by the shapes and types of their results, as in the file."""
 WITH_VALUES: Final = frozenset(
     f"aten::{name}"
-    for kind in ("like_first_as", "reduces", "joins", "selects_rows", "ranks")
+    for kind in ("like_first_as", "reduces", "joins", "selects_rows", "ranks", "convolves", "convolves_back")
     for name in _WORDS["results"][kind]
 )
 """Operators of which values of the arguments are needed to tell the result."""

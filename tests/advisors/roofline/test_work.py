@@ -103,6 +103,13 @@ def test_groups_of_a_convolution_are_in_its_weight() -> None:
         ("FlashAttentionScoreGrad", "1,8,512,64;1,8,512,64;1,8,512,64", "", (1, 512, 512, 512), 2.5),
         ("aten::_flash_attention_forward", "1,141,8,64;1,141,8,64;1,141,8,64", "", (1, 141, 141, 512), 0.5),
         ("PromptFlashAttention", "4,1,4096;4,2048,512;4,2048,512", "", (4, 1, 2048, 4096), 1),
+        # Of a text or of frames: fewer keys than queries, whether they divide them or not.
+        ("FlashAttentionScore", "4,8,4096,40;4,8,77,40;4,8,77,40", "", (4, 4096, 77, 320), 1),
+        ("FlashAttentionScore", "1,32,2048,64;1,32,128,64;1,32,128,64", "", (1, 2048, 128, 2048), 1),
+        # The gradient of the result in front of the queries, and behind the values.
+        ("FlashAttentionScoreGrad", "4,8,4096,40;4,8,4096,40;4,8,77,40;4,8,77,40", "", (4, 4096, 77, 320), 2.5),
+        ("FlashAttentionScoreGrad", "4,8,4096,40;4,8,77,40;4,8,77,40;4,8,4096,40", "", (4, 4096, 77, 320), 2.5),
+        ("aten::_flash_attention_backward", "1,141,8,64;1,141,8,64;1,99,8,64;1,99,8,64", "", (1, 141, 99, 512), 2.5),
     ],
 )
 def test_attention_in_all_layouts(

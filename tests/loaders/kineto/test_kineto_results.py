@@ -56,6 +56,42 @@ def written(operator: str, shapes: object, types: object, strides: object = (), 
             "FLOAT;INT64",
         ),
         ("aten::topk", [[4, 8], [], [], [], []], [FLOAT, SCALAR, SCALAR, SCALAR, SCALAR], [], "", ""),
+        ("aten::_grouped_mm", [[6, 8], [2, 8, 4], [2]], [HALF, HALF, "int"], [], "6,4", "BF16"),
+        ("aten::_grouped_mm", [[8, 6], [6, 4], [2]], [HALF, HALF, "int"], [], "2,8,4", "BF16"),
+        ("aten::_grouped_mm", [[8, 6], [6, 4]], [HALF, HALF], [], "", ""),
+        # ResNet's first convolution, a dilated one, and one whose padding was not recorded.
+        (
+            "aten::cudnn_convolution",
+            [[8, 3, 224, 224], [64, 3, 7, 7], [], [], [], []],
+            [HALF, HALF, "ScalarList", "ScalarList", "ScalarList", SCALAR],
+            ["", "", "[3, 3]", "[2, 2]", "[1, 1]", "1"],
+            "8,64,112,112",
+            "BF16",
+        ),
+        (
+            "aten::miopen_convolution",
+            [[8, 3, 64], [16, 3, 3], [16], [], [], []],
+            [HALF, HALF, HALF, "ScalarList", "ScalarList", "ScalarList"],
+            ["", "", "", "[2]", "[1]", "[2]"],
+            "8,16,64",
+            "BF16",
+        ),
+        ("aten::cudnn_convolution", [[8, 3, 9, 9], [4, 3, 3, 3], [], []], [HALF, HALF, "", ""], [], "", ""),
+        *(
+            (
+                "aten::convolution_backward",
+                [[8, 4, 9, 9], [8, 3, 9, 9], [4, 3, 3, 3], *[[]] * 8],
+                [HALF, HALF, HALF, *["ScalarList"] * 8],
+                ["", "", "", "[4]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", asked],
+                shape,
+                dtype,
+            )
+            for asked, shape, dtype in (
+                ("[True, True, False]", "8,3,9,9;4,3,3,3", "BF16;BF16"),
+                ("[False, True, True]", "4,3,3,3", "BF16"),
+                ("", "", ""),
+            )
+        ),
         ("aten::unheard_of", [[4, 8]], [HALF], [], "", ""),
     ],
 )

@@ -1,0 +1,1 @@
+"""What the kernels of a step compute, in words that hold for the devices of any vendor."""
