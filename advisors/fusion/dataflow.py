@@ -201,7 +201,7 @@ class Window:
         for number, node in enumerate(nodes):
             for key in self._written[number]:
                 self._writers[key].append(number)
-                if "halves" in node.roles:
+                if "halves" in node.roles and key[0] % 2 == 0:
                     self._writers_of_halves[key[0] // 2, key[1]].append(number)
                     if node.views:
                         self._viewed[key[0] // 2, key[1]].append(number)

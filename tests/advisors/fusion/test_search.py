@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -155,6 +156,15 @@ def test_an_expanded_view_is_followed_though_it_is_listed_with_its_full_size() -
     divide = node("RealDiv", ["8,4 FLOAT"], ["8,4 FLOAT"])
     assert match(Window([sum_, expand, divide]), parse("div(@sum.row)"), 0) == {0, 1, 2}
     assert match(Window([sum_, divide]), parse("div(@sum.row)"), 0) is None
+
+
+def test_a_tensor_of_odd_size_has_no_halves() -> None:
+    """The counts of 17 experts, and 8 rows that are taken by index."""
+    for size, writers in ((17, []), (16, [0])):
+        counts = node("ReduceSum", [f"{size},48 INT64"], [f"{size} INT64"])
+        counts = replace(counts, views=True, roles=counts.roles | {"halves"})
+        taking = node("GatherV2", ["24,256 BF16", "8 INT64"], ["8,256 BF16"])
+        assert Window([counts, taking]).writers((8, "INT64"), 1) == writers
 
 
 def test_a_tensor_of_another_type_is_another_tensor() -> None:
