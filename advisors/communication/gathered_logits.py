@@ -25,6 +25,7 @@ from advisor_core.api.facts import (
     NotApplicable,
     collective_calls,
     elements,
+    matching,
     steps,
 )
 from advisors.columns import SAVEABLE_SHARE, STEP_NS
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 _GATHERS = re.compile(r"all_?gather", re.I)
-_LOSS = re.compile(r".*(log_?softmax|softmax_?cross_?entropy|cross_?entropy|nll_?loss).*", re.I | re.S)
+_LOSS = re.compile(r"log_?softmax|cross_?entropy|nll_?loss", re.I)
 """Kernels of a loss over classes, by their types (operators of PyTorch and of Ascend/op-plugin)."""
 
 _EXCHANGED = 3
@@ -153,12 +154,11 @@ class _Search:
     def __init__(self, kernels: StepKernels, nodes: KernelNodes, calls: pd.DataFrame) -> None:
         frame = kernels.frame
         self._order = np.argsort(frame["start_ns"].to_numpy(), kind="stable")
-        self._start, self._end = (frame[name].to_numpy()[self._order] for name in ("start_ns", "end_ns"))
+        self._start = frame["start_ns"].to_numpy()[self._order]
         signature = frame["signature"].to_numpy()[self._order]
         self._nodes = [nodes.nodes[number] for number in signature.tolist()]
-        self._product = (frame["operator_class"].astype(str) == "matmul").to_numpy()[self._order]
-        types = frame["type"].astype(str)
-        self._loss = types.str.fullmatch(_LOSS.pattern, case=False).to_numpy()[self._order]
+        self._products = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy()[self._order])
+        self._loss = matching(frame["type"], _LOSS)[self._order]
         self._backward = nodes.backward[self._order]
         self._begin, self._behind = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
         self._members = calls["members"].to_numpy()
@@ -166,14 +166,12 @@ class _Search:
     def logits(self, number: int) -> _Gathered | None:
         """The gather of logits that a call is; ``None`` where it is none: a product wrote what it gathers, and a loss
         with a backward pass reads several times as many classes for as many tokens before the next product."""
-        before = int(np.searchsorted(self._start, self._begin[number], side="left"))
-        products = np.flatnonzero(self._product[:before])
-        first = int(np.searchsorted(self._start, self._behind[number], side="left"))
-        later = np.flatnonzero(self._product[first:])
-        if not len(products) or not self._nodes[products[-1]].writes:
+        before, first = np.searchsorted(self._start, [self._begin[number], self._behind[number]], side="left").tolist()
+        last, later = np.searchsorted(self._products, [before, first], side="left").tolist()
+        if not last or not self._nodes[self._products[last - 1]].writes:
             return None
-        part = self._nodes[products[-1]].writes[0][0]
-        stretch = np.arange(first, first + int(later[0]) if len(later) else len(self._nodes))
+        part = self._nodes[self._products[last - 1]].writes[0][0]
+        stretch = np.arange(first, self._products[later] if later < len(self._products) else len(self._nodes))
         loss = stretch[self._loss[stretch]]
         if not len(part) or not len(loss) or not self._backward[stretch].any():
             return None

@@ -26,9 +26,6 @@ _KIND = ["type", "input_shapes", "input_dtypes"]
 _MOST = 0.5
 """Kernels that are less than this part of what a stage computes tell little of the rest of it. A convention."""
 
-_MANY = 10_000
-"""More layers than any stage has."""
-
 
 @dataclass(frozen=True)
 class EvenStages:
@@ -89,10 +86,8 @@ class _InCommon:
         none."""
         each = self.counts[self._of_layers()] / slots
         whole = np.rint(each)
-        layers: Ints = (
-            whole[((whole >= 1) & np.isclose(each, whole)).all(axis=1)].min(axis=0, initial=_MANY).astype(np.int64)
-        )
-        return layers if slots >= 1 and (layers < _MANY).all() else None
+        times = whole[((whole >= 1) & np.isclose(each, whole)).all(axis=1)]
+        return times.min(axis=0).astype(np.int64) if len(times) else None
 
     def layer_ns(self, layers: Ints, slower: Floats) -> float:
         """What a layer takes per step, at the mean speed of all stages."""
