@@ -36,6 +36,7 @@ _KEYS: Final = ["kind", "what", "dtype", "block", "pass"]
     COMPUTED_WORK,
     needs=(step_kernels, kernel_nodes, kernel_work, fusion_chains, gradient_clipping, steps),
     wants=(layers, roofline, peaks, launches),
+    frames={"rows": COMPUTED_COLUMNS},
 )
 def computed_work(facts: Facts) -> ComputedWork:
     """What the kernels of the steps compute, in words of no vendor, with the bound of this chip for it."""

@@ -54,7 +54,7 @@ def test_symptoms_are_explained_by_their_causes() -> None:
     idle = {"HD002", "HD003", "HD004", "HD005", "HD007", "HD008", "HD009", "HD010", "HD012", "HD013", "HD014"}
     idle |= {"HD015", "HD016", "HD017", "HD018", "HD019", "HD021", "HD022"}
     assert causes["HD001"] == idle
-    hidden = {"CO017", "CO019", "CO020", "CO021", "CO022", "CO023"}
+    hidden = {"CO017", "CO019", "CO020", "CO021", "CO022", "CO023", "CO024"}
     assert causes["CO001"] == {f"CO{number:03}" for number in range(2, 16)} | hidden
 
 

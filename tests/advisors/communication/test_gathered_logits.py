@@ -49,7 +49,12 @@ def test_the_gather_and_what_every_rank_computes_of_the_whole_can_go(parts: int)
     product stays."""
     found = judge_rule("CO024", logits(parts=parts).store())
     seen = found.first.observation
-    assert (seen["members"], seen["vocabulary"], seen["tokens"], seen["gathers"]) == (parts, parts * PART, ROWS, 1)
+    assert (seen["members"], seen["vocabulary"], seen["logit_tokens"], seen["gathers"]) == (
+        parts,
+        parts * PART,
+        ROWS,
+        1,
+    )
     assert (seen["gather_ns"], seen["join_ns"], seen["loss_ns"]) == (2_000_000, 200_000, 1_000_000)
     exchanged = 3 * 2_000_000 * ROWS * 4 / (ROWS * PART * 2)
     assert found.first.impact_ns == pytest.approx(2_200_000 + 1_000_000 * (1 - 1 / parts) - exchanged)

@@ -80,8 +80,8 @@ def test_a_stage_that_is_slow_at_the_same_kernels_stays_slow_with_the_same_work(
     """Ten layers on either stage, a kernel for each of four micro-batches, of 1.5 ms on the second: the layers are
     even, its chip is not. Only less work would make it as short as the other one: with 12 and 8 layers 48 ms each."""
     found = of_layers(40, 40, 1.5)
-    assert found.first.observation["slower"] == pytest.approx(1.2)
-    assert (found.first.observation["layers"], found.first.observation["even_layers"]) == ("10, 10", "10, 10")
+    assert found.first.observation["slowness"] == pytest.approx(1.2)
+    assert (found.first.observation["stage_layers"], found.first.observation["even_layers"]) == ("10, 10", "10, 10")
     assert "take 120.0 % of the mean of all stages on stage 1" in found.first.advice[0].text.en
     cure = cured(found)
     assert cure.share == {0: pytest.approx(1.0), 2: pytest.approx(1.0)}
@@ -102,7 +102,7 @@ def test_uneven_and_slow_the_work_is_shared_out_and_the_speed_stays() -> None:
 def test_stages_of_the_same_speed_and_stages_without_shapes_take_the_same_time_then() -> None:
     for found, times in ((of_layers(40, 80), {0: 40, 2: 80}), (judge_rule("CO011", job()), {0: 231, 2: 400})):
         cure, mean = cured(found), sum(times.values()) / 2
-        assert found.first.observation["slower"] == 1
+        assert found.first.observation["slowness"] == 1
         assert not any("same type, shapes" in advice.text.en for advice in found.first.advice)
         assert cure.most is not None
         for share in (cure.share, cure.most.share):
@@ -119,7 +119,7 @@ def test_layers_that_are_as_even_as_whole_layers_can_be_are_no_problem() -> None
     }
     found = judge_rule("CO011", scenes)
     assert found.state == "pass" and found.observed is not None
-    assert found.observed.frame["ratio"].iloc[0] > 1.05 and found.observed.frame["layers"].iloc[0] == "2, 2"
+    assert found.observed.frame["ratio"].iloc[0] > 1.05 and found.observed.frame["stage_layers"].iloc[0] == "2, 2"
 
 
 def test_few_kernels_in_common_tell_nothing_of_the_speed() -> None:
@@ -128,7 +128,7 @@ def test_few_kernels_in_common_tell_nothing_of_the_speed() -> None:
         0: stage(0, 100_000, slots=4, loss=90_000, layer=250, wait=1_000),
         2: stage(2, 200_000, slots=4, layer=500, wait=1_000),
     }
-    assert judge_rule("CO011", scenes).first.observation["slower"] == 1
+    assert judge_rule("CO011", scenes).first.observation["slowness"] == 1
 
 
 def test_stage_states() -> None:
