@@ -55,7 +55,8 @@ def judged(tmp_path: Path, browser: Browser) -> Judge:
     [
         ("launch_blocking", "zh", DARK),
         pytest.param("of_roles", "en", LIGHT, marks=pytest.mark.search),
-        ("two_of_four", "en", NARROW),
+        ("nothing_found", "en", NARROW),
+        pytest.param("two_of_four", "en", NARROW, marks=pytest.mark.search),
         pytest.param("training", "zh", DARK, marks=pytest.mark.search),
         pytest.param("training", "en", NARROW, marks=pytest.mark.search),
     ],

@@ -133,7 +133,10 @@ def test_chain_needs_one_percent_of_the_step(rule: str, part: float, state: str)
     assert judge_rule(rule, scene.store()).state == state
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "rule",
+    [pytest.param(rule, marks=() if number % 4 == 0 else pytest.mark.search) for number, rule in enumerate(RULES)],
+)
 def test_chain_may_be_a_tenth_of_the_kernel_time_instead(rule: str) -> None:
     _, chains, chain_us, fused_us = CHAINS[RULES[rule]]
     saving = chain_us - fused_us
