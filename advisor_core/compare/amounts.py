@@ -1,4 +1,4 @@
-"""How much work two devices do in a step of a rank, and whether it is the same: by products, convolutions and
+"""The amount of work of two devices in a step of a rank, and whether it is the same: by products, convolutions and
 attentions, which the shapes tell whatever the kernels are called."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kernels of two devices compute, side by side, and their difference divided: the chip, the work, and the time
+"""The work of the kernels of two devices side by side, and their difference divided: the chip, the work, and the time
 above what the chip allows."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the difference between two devices comes from: kernels by what they compute, communication, idle time."""
+"""The parts of the difference between two devices: kernels by what they compute, communication, idle time."""
 
 from __future__ import annotations
 

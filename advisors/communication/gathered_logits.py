@@ -46,8 +46,10 @@ _LOSS = re.compile(r"log_?softmax|cross_?entropy|nll_?loss", re.I)
 """Kernels of a loss over classes, by their types (operators of PyTorch and of Ascend/op-plugin)."""
 
 _EXCHANGED = 3
-"""What a loss over a divided vocabulary exchanges for each token: the largest logit, the sum and the logit of the label
-(Megatron-LM, vocab_parallel_cross_entropy; PyTorch, loss_parallel)."""
+"""Numbers that a loss over a divided vocabulary exchanges for each token: the largest logit, the sum and the logit of the
+label.
+
+Source: vocab_parallel_cross_entropy of Megatron-LM, loss_parallel of PyTorch."""
 _NUMBER_BYTES = 4
 _LOGIT_BYTES = 2
 """Of a logit, where the size of the gather is not recorded: models compute them in 16 bits."""

@@ -118,7 +118,7 @@ class Slot:
         return units.format_exact(value, unit, lang) if self.param else units.format_quantity(value, unit, lang)
 
     def _meaning(self, value: str, lang: str) -> str:
-        """What has no words here is shown as it is."""
+        """The words of each text in the value; a text without words is shown as it is."""
         known = dict(zip(self.forms[::2], self.forms[1::2], strict=True))
         *others, last = (known.get(one) or code_span(one, lang) for one in value.split(", "))
         if lang == "zh":

@@ -76,7 +76,7 @@ ACCUMULATE: Final = "torch::autograd::AccumulateGrad"
 """The node that keeps the gradient of a weight, or adds it to what it has kept."""
 
 PRODUCT: Final = "aten::mm"
-"""What computes the gradient of the weight of a linear layer."""
+"""The operator that computes the gradient of the weight of a linear layer."""
 
 NO_SEQUENCE: Final = 2**63
 """Numbers of autograd from here on are none: those of nodes that belong to no operator."""
