@@ -46,8 +46,8 @@ _LOSS = re.compile(r"log_?softmax|cross_?entropy|nll_?loss", re.I)
 """Kernels of a loss over classes, by their types (operators of PyTorch and of Ascend/op-plugin)."""
 
 _EXCHANGED = 3
-"""Numbers that a loss over a divided vocabulary exchanges for each token: the largest logit, the sum and the logit of the
-label.
+"""Numbers that a loss over a divided vocabulary exchanges for each token: the largest logit, the sum and the logit of
+the label.
 
 Source: vocab_parallel_cross_entropy of Megatron-LM, loss_parallel of PyTorch."""
 _NUMBER_BYTES = 4
