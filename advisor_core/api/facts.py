@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.contracts.columns import Column
-from advisor_core.contracts.computed import COMPUTED_COLUMNS, COMPUTED_WORK, ComputedWork
+from advisor_core.contracts.computed import COMPUTED_COLUMNS, COMPUTED_WORK, KINDS_OF_SHAPES, ComputedWork
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.frames import Held, frame_of, narrowed, picked
@@ -117,6 +117,7 @@ __all__ = [
     "HOST_EVENTS",
     "HOST_SLOWING_OPTIONS",
     "KERNELS",
+    "KINDS_OF_SHAPES",
     "L2_CACHE",
     "LATENCY_NS",
     "LINKS",

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from advisor_core.compare.match import Match
 from advisor_core.compare.work import paired_work
+from advisor_core.contracts.computed import KINDS_OF_SHAPES
 from advisor_core.result.comparison import Amounts
 from advisor_core.result.work import Work
-
-OF_SHAPES = ("product", "grouped", "convolution", "attention")
-"""Kinds of which shapes tell what is computed."""
 
 SAME = 0.9
 """Of the operations, what both compute alike where it is the same work. Our choice: another batch, sequence or model
@@ -88,7 +86,7 @@ def _flops(work: Work) -> float:
 
 def _told(work: Work) -> bool:
     """Whether shapes are known for most of the time of what they could be known for."""
-    rows = [row for row in work.computed if row.kind in OF_SHAPES]
+    rows = [row for row in work.computed if row.kind in KINDS_OF_SHAPES]
     total = sum(row.ns for row in rows)
     return total > 0 and sum(row.ns for row in rows if row.what) >= TELLS * total
 
@@ -97,7 +95,7 @@ def _of_shapes(work: Work) -> dict[tuple[str, str], tuple[float, float]]:
     """Calls and FLOP of a step of a rank, by kind and what is computed."""
     sums: dict[tuple[str, str], tuple[float, float]] = {}
     for row in work.computed:
-        if row.kind in OF_SHAPES and row.what:
+        if row.kind in KINDS_OF_SHAPES and row.what:
             calls, flops = sums.get((row.kind, row.what), (0.0, 0.0))
             sums[row.kind, row.what] = calls + row.calls / work.rank_steps, flops + row.flops / work.rank_steps
     return sums
@@ -161,7 +159,7 @@ def _samples(pairs: Sequence[tuple[Work, Work]]) -> dict[str, tuple[float, float
 
 
 def _used(works: Sequence[Work], wall_ns: int, resource: str) -> float | None:
-    """What the step needs of a resource at its peak, over its time."""
+    """The time that the step needs of a resource at its peak, over its own time."""
     ns = bounded = used = 0.0
     for work in works:
         ns += sum(row.ns for row in work.computed) / work.rank_steps

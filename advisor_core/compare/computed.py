@@ -24,7 +24,7 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class Side:
-    """What one side does for one thing, per step of a rank; times in ns. ``least``: the bounds on its own chip,
+    """The work of one side for one thing, per step of a rank; times in ns. ``least``: the bounds on its own chip,
     ``elsewhere``: on the other chip, NaN unknown."""
 
     calls: float = 0.0
@@ -59,7 +59,7 @@ class Both:
 
 
 def side_by_side(match: Match) -> dict[Key, Both]:
-    """What is computed, by role, kind and what, on both sides."""
+    """The computations of both sides, by role, kind and what is computed."""
     rows: dict[Key, Both] = {}
     for role, *works in paired_work(match):
         before, after = works
@@ -102,7 +102,7 @@ def _side(row: ComputedTime, work: Work, other: Work) -> Side:
 
 
 def _slower(row: ComputedTime, own: ChipPeaks | None, other: ChipPeaks | None) -> float:
-    """How many times as long the bound is on the other chip: by its operations or its bytes, whichever bounds it
+    """The bound on the other chip over that on the own one: by its operations or its bytes, whichever bounds it
     here; NaN unknown."""
     if own is None or other is None:
         return _NAN
@@ -161,7 +161,7 @@ def _in_one(both: Both) -> bool:
 
 
 def computed_differences(rows: Mapping[Key, Both]) -> list[ComputedDifference]:
-    """What both sides compute, the largest difference first."""
+    """The computations of both sides, the largest difference first."""
     told = [
         ComputedDifference(
             role=role,

@@ -8,7 +8,7 @@ from advisor_core.compare.computed import Both, Key, kernel_origins
 from advisor_core.result.comparison import LedgerDifference, Origin
 
 BESIDE = "compute/beside"
-"""What kernel times have more than the computing of the step: kernels that ran beside others."""
+"""The time of kernels beyond the computing of the step: kernels that ran beside others."""
 
 
 def origins(rows: Mapping[Key, Both], ledger: Sequence[LedgerDifference]) -> list[Origin]:

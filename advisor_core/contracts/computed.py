@@ -24,6 +24,9 @@ that one fused kernel or several small ones compute; ``operation``: anything els
 
 COMPUTED_KINDS: Final[tuple[ComputedKind, ...]] = get_args(ComputedKind)
 
+KINDS_OF_SHAPES: Final[tuple[ComputedKind, ...]] = ("product", "grouped", "convolution", "attention")
+"""Those of which shapes tell what is computed."""
+
 COMPUTED_COLUMNS: Final = (
     Column("kind", "text", "", "one of `ComputedKind`"),
     Column("what", "text", "", "what is computed, in words that no vendor has for itself; '' not told by the shapes"),
@@ -43,7 +46,7 @@ COMPUTED_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class ComputedWork:
-    """What the kernels of all steps of a rank compute. ``rows``: every computing kernel is in one of them; sums over
+    """The computations of all steps of a rank. ``rows``: every computing kernel is in one of them; sums over
     the steps. ``samples``: ``tokens`` and ``images`` that the steps read, where shapes tell. ``peak_flops``: FLOP/s of
     the matrix unit by dtype, ``peak_bytes``: B/s of the memory, of the chip; ``None`` unknown."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import Facts, launches, picked, shapes_of, steps
+from advisor_core.api.facts import KINDS_OF_SHAPES, Facts, launches, picked, shapes_of, steps
 from advisors.computed.attentions import fused_size, written_out, written_size
 from advisors.computed.names import CLIPPING, OPTIMIZER, formula, fused_formula, is_half, operation, serves_formula
 from advisors.fusion.chains import fusion_chains
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 Texts: TypeAlias = "npt.NDArray[np.object_]"
-
-HEAVY: Final = ("product", "grouped", "convolution", "attention")
-"""Kinds of which shapes tell what is computed."""
 
 
 @dataclass
@@ -63,7 +60,7 @@ def kinds_of(facts: Facts) -> Kinds:
     frame, count = kernels.frame, len(kernels.frame)
     signature = frame["signature"].to_numpy(dtype=np.int64)
     call = _calls(facts, kernels)
-    heavy = work.table["kind"].isin(HEAVY).to_numpy()[signature]
+    heavy = work.table["kind"].isin(KINDS_OF_SHAPES).to_numpy()[signature]
     computed, recorded = (values[signature] for values in _gradients(kernels, work))
     halves = np.array([is_half(str(name)) for name in work.table["operator"]], dtype=np.bool_)[signature]
     told = _of_signatures(kernels, work, [node.operation for node in nodes.nodes])
@@ -130,7 +127,7 @@ def _of_signatures(kernels: StepKernels, work: KernelWork, operations: Sequence[
     rows = []
     for text, known, done in zip(texts, work.table.to_dict("records"), operations, strict=True):
         kind = str(known["kind"])
-        if kind in HEAVY:
+        if kind in KINDS_OF_SHAPES:
             rows.append((kind, _what(kind, text, known), str(known["dtype"])))
         elif name := OPTIMIZER if known["operator_class"] == "optimizer" else fused_formula(text["type"]):
             rows.append(("computation", name, ""))
@@ -194,7 +191,7 @@ def _told_together(kinds: Kinds) -> None:
     """Give the kernels of a product, convolution or attention whose shapes do not tell what they compute the words of
     another kernel of their operator: of several, one has its result."""
     rows = pd.DataFrame({"call": kinds.call, "kind": kinds.kind, "what": kinds.what})
-    heavy = rows["kind"].isin(HEAVY)
+    heavy = rows["kind"].isin(KINDS_OF_SHAPES)
     told = rows[heavy & (rows["what"] != "")].drop_duplicates(["call", "kind"])
     left = rows[heavy & (rows["what"] == "")].reset_index()
     found = left.merge(told.assign(told=told.index)[["call", "kind", "told"]], on=["call", "kind"])
@@ -207,7 +204,7 @@ def _share(kinds: Kinds, computed: Ints, recorded: npt.NDArray[np.bool_]) -> Non
     """Set which part of the operations and bytes that shapes tell each kernel has: kernels of one operator that all
     have its shapes compute it together. ``computed``: how many times the shapes tell one computation, ``recorded``:
     where that is sure."""
-    heavy = np.isin(kinds.kind, HEAVY) & np.isfinite(kinds.flops)
+    heavy = np.isin(kinds.kind, KINDS_OF_SHAPES) & np.isfinite(kinds.flops)
     rows = pd.DataFrame({"call": kinds.call, "sure": np.where(recorded, computed, 0), "else": computed})[heavy]
     together = rows.groupby("call")
     sure, otherwise = together["sure"].transform("max"), together["else"].transform("max")

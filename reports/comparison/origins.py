@@ -179,8 +179,13 @@ def _cells(told: Origin | ComputedDifference, division: Division | None, t: Labe
 
 def kernels(division: Division) -> str:
     """How many kernels each side has for it."""
-    before, after = number(division.kernels_before), number(division.kernels_after)
-    return before if before == after else f"{before} → {after}"
+    return _both(division.kernels_before, division.kernels_after)
+
+
+def _both(before: float, after: float) -> str:
+    """Two counts, once where they are the same."""
+    one, other = number(before), number(after)
+    return one if one == other else f"{one} → {other}"
 
 
 def _side(ns: int, least: int | None, t: Labels) -> Line:
@@ -246,12 +251,11 @@ def _pass(row: PassDifference, t: Labels) -> Row:
     role = line(Code(row.role), " ") if row.role else ()
     name = t(f"compare.pass.{row.in_pass}") if row.in_pass else t("compare.unlisted")
     block = t(f"compare.block.{row.block}") if f"compare.block.{row.block}" in t else row.block or "–"
-    before, after = number(row.kernels_before), number(row.kernels_after)
     return Row(
         (
             (*role, *line(name)),
             line(block),
-            line(before if before == after else f"{before} → {after}"),
+            line(_both(row.kernels_before, row.kernels_after)),
             *(line(t.time(ns) if ns else "–") for ns in (row.before_ns, row.after_ns)),
             line(Words(signed(row.difference_ns, t), "strong")),
         )
